@@ -1,0 +1,1 @@
+"""The durable path from the end of a listen session to a finished conversation record."""

@@ -1,0 +1,198 @@
+"""From speech as it was transcribed to a sentence that can be read."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from listen_finalization.processing.speech.lexicon import (
+    CLOSERS,
+    EMPTY_PAIRS,
+    NUMBERS,
+    REAL_PAIRS,
+    SHORT_WORDS,
+    SUBJECTS,
+    Language,
+)
+
+FINAL = ".!?…。！？؟।۔"
+"""What ends a sentence, in the scripts that have a mark of their own."""
+
+_ASKING = ("?", "？", "؟")
+_EDGES = "\"'`.,;:!?-–—…()[]{}«»“”„*/¿¡،؛؟。！？、，"
+_QUOTES = "\"')”»"
+_SPELLED = re.compile(r"\b(?:[^\W\d_]_)+")
+_CLITIC = re.compile(r" (['](?:s|re|ve|ll|d|m|t)\b)", re.IGNORECASE)
+_SPACED_HYPHEN = re.compile(r"(?<=\w) - (?=\w)")
+_BREAK = re.compile(r"\s{2,}|--|—|\.\.\.|…")
+_LOW_I = re.compile(r"(?<![\w'])i(?=$|[\s,']) ?")
+_LONGEST_REPEAT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A readable sentence. `whole` says that the speaker ended it; `losses` counts repairs."""
+
+    text: str
+    whole: bool
+    losses: int
+
+
+def normalise(text: str, *, tokenised: bool) -> str:
+    """Return `text` as valid NFC without control characters.
+
+    `tokenised` says that the transcript writes `it 's` and `low - pass` for `it's`, `low-pass`.
+    """
+    valid = text.encode("utf-8", "replace").decode("utf-8")
+    if not valid.isprintable():
+        valid = "".join(c if c.isprintable() or c.isspace() else " " for c in valid)
+    plain = unicodedata.normalize("NFC", valid).replace("’", "'")
+    if "_" in plain:
+        plain = _SPELLED.sub(lambda match: match[0].replace("_", ""), plain).replace("_", " ")
+    if tokenised:
+        plain = _SPACED_HYPHEN.sub("-", _CLITIC.sub(r"\1", plain))
+    return plain
+
+
+def is_tokenised(texts: Iterable[str]) -> bool:
+    """Tell whether a transcript separates clitics and hyphens by spaces."""
+    return any(" 's " in text or " 're " in text for text in texts)
+
+
+def clean(raw: str, language: Language) -> Cleaned:
+    """Drop fillers, stutters and empty openings; start upper-case and end with a stop.
+
+    The text is empty when nothing but fillers was said.
+    """
+    tokens = raw.split()
+    ending = raw.rstrip(_QUOTES + " \t\n")[-1:]
+    kept = _without_fillers(tokens, language)
+    if language.english:
+        kept = _without_false_starts(kept)
+    kept = _without_edges(_without_repeats(kept), language)
+    losses = len(tokens) - len(kept) + len(_BREAK.findall(raw.strip()))
+    text = _written(kept, question=ending in _ASKING)
+    return Cleaned(text, bool(ending) and ending in FINAL, losses)
+
+
+def bare(token: str) -> str:
+    """Return a token as it is compared: lower-case, without punctuation at its edges."""
+    return token.strip(_EDGES).lower() or token.lower()
+
+
+def _without_fillers(tokens: Sequence[str], language: Language) -> list[str]:
+    kept: list[str] = []
+    for token in tokens:
+        if bare(token) not in language.fillers:
+            kept.append(token)
+        elif kept and token.endswith(","):
+            kept[-1] = kept[-1].rstrip(",")
+    return kept
+
+
+def _without_false_starts(tokens: Sequence[str]) -> list[str]:
+    plain = [bare(token) for token in tokens]
+    return [
+        token
+        for index, token in enumerate(tokens)
+        if not _is_false_start(token, plain[index], plain[index + 1 : index + 4])
+    ]
+
+
+def _is_false_start(token: str, word: str, following: Sequence[str]) -> bool:
+    if not word.isalpha() or word in NUMBERS or word in SHORT_WORDS or len(word) > 5:
+        contracted = bool(following) and following[0].startswith(word + "'")
+        return contracted and token.isalpha()
+    if token.islower() and len(word) <= 3 and not set(word) & set("aeiouy"):
+        return True
+    ahead = following[:1] if len(word) > 3 else following
+    return token.isalpha() and any(
+        len(later) > len(word) and later.startswith(word) for later in ahead
+    )
+
+
+def _without_repeats(tokens: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    plain: list[str] = []
+    for token in tokens:
+        kept.append(token)
+        plain.append(bare(token))
+        dropped = _repeated(kept, plain)
+        if dropped:
+            first, last = dropped
+            if kept[first][:1].isupper():
+                kept[last] = kept[last][:1].upper() + kept[last][1:]
+            del kept[first:last], plain[first:last]
+    return kept
+
+
+def _repeated(kept: Sequence[str], plain: Sequence[str]) -> tuple[int, int] | None:
+    """Return where the first of two equal runs of words begins and where the second does."""
+    total = len(plain)
+    for size in range(1, min(_LONGEST_REPEAT, total // 2) + 1):
+        tail = plain[-size:]
+        for gap in (0, 1, 2) if size >= 2 and tail[0] in SUBJECTS else (0,):
+            first, last = total - 2 * size - gap, total - size
+            if first >= 0 and plain[first : first + size] == tail and _is_speech(tail):
+                between = kept[first + size - 1 : last] if gap else ()
+                if not any(_separates(token) for token in between):
+                    return first, last
+    return None
+
+
+def _separates(token: str) -> bool:
+    return token[-1] in ",;:" or token[-1] in FINAL or token.lower() in ("and", "or", "but", "to")
+
+
+def _is_speech(words: Sequence[str]) -> bool:
+    return not any(word in NUMBERS or not word[:1].isalpha() for word in words)
+
+
+def _without_edges(tokens: Sequence[str], language: Language) -> list[str]:
+    first, last = 0, len(tokens)
+    while first < last and (step := _empty_opening(tokens[first : first + 2], language)):
+        first += step
+    while language.english and last - first > 1 and _closes_empty(tokens[last - 2 : last]):
+        last -= 1
+    return list(tokens[first:last])
+
+
+def _empty_opening(tokens: Sequence[str], language: Language) -> int:
+    pair = " ".join(bare(token) for token in tokens)
+    if language.english and pair in EMPTY_PAIRS:
+        return 2
+    if language.english and len(tokens[0]) == 1 and tokens[0].isalpha() and tokens[0] not in "AIai":
+        return 1
+    return int(bare(tokens[0]) in language.openers and pair not in REAL_PAIRS)
+
+
+def _closes_empty(tokens: Sequence[str]) -> bool:
+    word = bare(tokens[1])
+    if word in ("right", "okay", "yeah", "no", "well"):
+        return tokens[0].endswith(",")
+    return word in CLOSERS
+
+
+def _written(tokens: Sequence[str], *, question: bool) -> str:
+    text = " ".join(tokens).replace(" ,", ",").replace(" .", ".").strip(" ,;:-–—…")
+    text = text.lstrip(".!?")
+    if not any(c.isalnum() for c in text):
+        return ""
+    if text.count('"') % 2:
+        text = text.replace('"', "").strip()
+    if "i" in text.split(" ") or text.startswith("i'"):
+        text = _LOW_I.sub(lambda match: match[0].upper(), text)
+    text = text[:1].upper() + text[1:]
+    return _ended(text, question=question)
+
+
+def _ended(text: str, *, question: bool) -> str:
+    closing = text[len(text.rstrip(_QUOTES)) :]
+    body = text.rstrip(_QUOTES)
+    mark = body[-1:] if body[-1:] in FINAL else ""
+    body = body.rstrip(" ,;:-–—" + FINAL) if mark in (".", "…", "") else body
+    if body[-1:] in FINAL:
+        return body + closing
+    return body + ("?" if question else mark.replace("…", ".") or ".") + closing

@@ -1,0 +1,147 @@
+"""Key phrases: what a conversation is about, in the words that were used for it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from listen_finalization.processing.speech.lexicon import DETERMINERS, VERB_CUES, Language
+from listen_finalization.processing.speech.sentences import Sentence, is_content, stemmer_of
+
+_LONGEST = 3
+_LENGTH_BONUS = (0.0, 1.0, 2.2, 2.0)
+_CLAUSE = re.compile(r"[,.;:!?()\"“”。！？、，؟]+")
+_TOKEN = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A key phrase as it was most often written, its stems and its weight (above 0)."""
+
+    text: str
+    stems: tuple[str, ...]
+    weight: float
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Counts over runs of content words: signs that a stem is a noun or not, and how often it is last."""
+
+    forms: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
+    places: dict[tuple[str, ...], set[int]] = field(default_factory=dict)
+    noun: Counter[str] = field(default_factory=Counter)
+    verb: Counter[str] = field(default_factory=Counter)
+    last: Counter[str] = field(default_factory=Counter)
+
+
+def key_phrases(
+    sentences: Sequence[Sentence], language: Language, *, limit: int, names: Iterable[str] = ()
+) -> list[Phrase]:
+    """Return at most `limit` phrases that share no stem, the weightiest first.
+
+    `names` are speakers: no topic consists of their words alone.
+    """
+    tally = _tallied(sentences, language)
+    stem = stemmer_of(language)
+    spoken = {stem(word) for name in names for word in name.lower().split()}
+    ranked = sorted(_weighed(tally, len(sentences), language), key=lambda p: (-p.weight, p.text))
+    chosen: list[Phrase] = []
+    taken: set[str] = set()
+    for phrase in ranked:
+        if taken.isdisjoint(phrase.stems) and not spoken.issuperset(phrase.stems):
+            chosen.append(phrase)
+            taken.update(phrase.stems)
+        if len(chosen) == limit:
+            break
+    return chosen
+
+
+def _tallied(sentences: Sequence[Sentence], language: Language) -> _Tally:
+    tally = _Tally()
+    stem = stemmer_of(language)
+    for sentence in sentences:
+        for before, run in _runs(sentence.text, language):
+            _count(tally, run, before, stem, sentence.position)
+    return tally
+
+
+def _runs(text: str, language: Language) -> Iterator[tuple[str, list[str]]]:
+    """Yield each run of content words within a clause, with the word before it."""
+    for clause in _CLAUSE.split(text):
+        before, run = "", list[str]()
+        for token in _TOKEN.findall(clause):
+            word = token.strip("'`*[]{}«»-–—/").removesuffix("'s")
+            if word and is_content(word.lower(), language):
+                run.append(word)
+                continue
+            if run:
+                yield before, run
+            before, run = token.lower(), []
+        if run:
+            yield before, run
+
+
+def _count(
+    tally: _Tally, run: Sequence[str], before: str, stem: Callable[[str], str], position: int
+) -> None:
+    stems = [stem(word.lower()) for word in run]
+    tally.noun[stems[0]] += before in DETERMINERS
+    tally.verb[stems[0]] += before in VERB_CUES
+    tally.last[stems[-1]] += 1
+    for later in stems[1:]:
+        tally.noun[later] += 1
+    for size in range(1, min(_LONGEST, len(run)) + 1):
+        for start in range(len(run) - size + 1):
+            key = tuple(stems[start : start + size])
+            if len(set(key)) == size:
+                form = " ".join(run[start : start + size])
+                tally.forms.setdefault(key, Counter())[form] += 1
+                tally.places.setdefault(key, set()).add(position)
+
+
+def _weighed(tally: _Tally, total: int, language: Language) -> Iterator[Phrase]:
+    nested: Counter[tuple[str, ...]] = Counter()
+    counts = {key: sum(forms.values()) for key, forms in tally.forms.items()}
+    floor = 1 if total < 40 else 2
+    for key, count in sorted(counts.items(), key=lambda item: (-len(item[0]), item[0])):
+        if count <= floor - (len(key) == 1 and total < 40):
+            continue
+        own = count - nested[key] * 0.7
+        weight = own * _LENGTH_BONUS[len(key)] * _spread(tally.places[key], total)
+        if language.english:
+            weight *= _nounness(tally, key, count)
+        if weight > 0:
+            _note_nested(nested, key, count)
+            yield Phrase(_form(tally.forms[key]), key, weight)
+
+
+def _spread(places: set[int], total: int) -> float:
+    """Weigh a phrase by how many eighths of the conversation it is found in."""
+    return (len({place * 8 // max(total, 1) for place in places}) / 8.0) ** 0.5
+
+
+def _nounness(tally: _Tally, key: tuple[str, ...], count: int) -> float:
+    last = key[-1]
+    noun, verb = tally.noun[last], tally.verb[last]
+    share = (noun + 0.5) / (noun + verb + 1)
+    if len(key) == 1:
+        share *= min(1.0, tally.last[last] / count)
+        share *= 0.6 if any(form.endswith("ed") for form in tally.forms[key]) else 1.0
+    return share if share >= 0.5 else 0.0
+
+
+def _note_nested(nested: Counter[tuple[str, ...]], key: tuple[str, ...], count: int) -> None:
+    for size in range(1, len(key)):
+        for start in range(len(key) - size + 1):
+            part = key[start : start + size]
+            nested[part] = max(nested[part], count)
+
+
+def _form(forms: Counter[str]) -> str:
+    best = min(forms, key=lambda form: (-forms[form], form[:1].isupper(), form))
+    if forms.get(best + "s", 0) * 4 >= forms[best]:
+        best += "s"
+    lower = best.lower()
+    return lower if lower in forms or best.istitle() and forms[best] < 2 else best
