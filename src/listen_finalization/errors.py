@@ -1,6 +1,12 @@
-"""Every fault this package raises. The docstring of a class is its message."""
+"""Every fault this package raises. The docstring of a class is its message.
+
+No message holds content, a key, an address or another exception's text; the cause is kept as
+`__cause__` for a debugger and printed nowhere.
+"""
 
 from __future__ import annotations
+
+from listen_finalization.domain.codes import FailureCode
 
 
 class ListenFinalizationError(Exception):
@@ -8,3 +14,65 @@ class ListenFinalizationError(Exception):
 
     def __init__(self, detail: str | None = None) -> None:
         super().__init__(detail or self.__doc__ or "")
+
+
+class SettingsError(ListenFinalizationError):
+    """A setting is missing or cannot work; the message names it, never its value."""
+
+
+class StoreError(ListenFinalizationError):
+    """The store did not take the command; nothing is known to be written."""
+
+
+class StoreBusyError(StoreError):
+    """The store is busy. Nothing was written; send the command again."""
+
+
+class StoreFullError(StoreError):
+    """The store has no space left. Nothing was written; free space, no restart is needed."""
+
+
+class StoreBrokenError(StoreError):
+    """The store cannot be trusted any more. This process must end; restart it."""
+
+
+class StoreSchemaError(StoreError):
+    """The store was written by a newer version. Upgrade this process before using it."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be opened or read. Check that its directory exists and is writable."""
+
+
+class RowUnreadableError(StoreError):
+    """A row was written by a newer version or is damaged; it was left as it is."""
+
+
+class ConversationClosedError(ListenFinalizationError):
+    """The conversation is deleted or discarded and takes no more segments."""
+
+
+class StepFailedError(ListenFinalizationError):
+    """A step failed for a reason of this conversation's own: it costs an attempt."""
+
+    def __init__(self, code: FailureCode = FailureCode.PROVIDER_ERROR) -> None:
+        super().__init__()
+        self.code = code
+
+
+class EnvironmentFaultError(ListenFinalizationError):
+    """A step cannot work for anybody now: no attempt is counted. `retry_after` is in seconds."""
+
+    def __init__(
+        self,
+        code: FailureCode = FailureCode.ENVIRONMENT_PROVIDER,
+        *,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.code = code
+        self.retry_after = retry_after
+
+
+class KeysRejectedError(ListenFinalizationError):
+    """The provider refused the user's own keys: the job waits for others."""

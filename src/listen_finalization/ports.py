@@ -31,7 +31,7 @@ class DueRow:
 class DuePage:
     """Due rows, oldest first; `next_due` is when the next row that is not due yet will be.
 
-    `undecodable` counts the due rows that this version cannot read.
+    `undecodable` counts the due rows whose status this version does not know.
     """
 
     rows: tuple[DueRow, ...]
@@ -63,7 +63,7 @@ class Outbox(Protocol):
         ...
 
     async def get(self, job_id: str) -> Job | None:
-        """Return the row as last committed. Raises `RowUnreadable` for one it cannot decode."""
+        """Return the row as last committed. Raises `RowUnreadableError` where it cannot decode."""
         ...
 
     async def due(self, limit: int) -> DuePage:
@@ -88,6 +88,10 @@ class Outbox(Protocol):
         """Return the creation time of the oldest row of each non-terminal status that has one."""
         ...
 
+    async def set_aside(self, job_id: str, seen_due: Instant, delay: int) -> bool:
+        """Move the due time of a row that cannot be decoded, if it is still `seen_due`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -108,12 +112,14 @@ class Conversations(Protocol):
         segments: Sequence[Segment],
         *,
         language: str = "en",
+        photos: int = 0,
         byok: bool = False,
     ) -> int:
-        """Store segments by id and return the content version; an equal repeat raises nothing.
+        """Store segments by id and return the content version; an equal repeat does not raise it.
 
-        Creates the conversation (`in_progress`) where there is none. Raises
-        `ConversationClosed` for a deleted or discarded one. `byok` marks the conversation.
+        Creates the conversation (`in_progress`) where there is none; `photos` counts new ones and
+        `byok` marks the conversation. Raises `ConversationClosedError` for a deleted or
+        discarded one.
         """
         ...
 

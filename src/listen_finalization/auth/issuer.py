@@ -65,7 +65,7 @@ class LocalIssuer:
     def mint_task_token(self, audience: str, email: str, *, lifetime: int = MAX_LIFETIME) -> str:
         """Return a service token in the shape of Google's OIDC tokens, good for `lifetime` s."""
         claims = {"aud": audience, "email": email, "email_verified": True, "sub": "local-service"}
-        return self._sign(LOCAL_SERVICE_ISSUER, claims, lifetime)
+        return self._sign(LOCAL_SERVICE_ISSUER, claims, lifetime=lifetime)
 
     def mint_user_token(self, uid: str, project: str, *, lifetime: int = MAX_LIFETIME) -> str:
         """Return a user token in the shape of a Firebase ID token, good for `lifetime` seconds.
@@ -76,7 +76,7 @@ class LocalIssuer:
         if fault is not None:
             raise ValueError(f"uid {fault}")
         claims = {"aud": project, "sub": uid, "user_id": uid, "auth_time": int(self._now())}
-        return self._sign(f"{LOCAL_USER_ISSUER}{project}", claims, lifetime)
+        return self._sign(f"{LOCAL_USER_ISSUER}{project}", claims, lifetime=lifetime)
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """Return the public half as a JWKS document (RFC 7517)."""
@@ -90,7 +90,7 @@ class LocalIssuer:
     def __reduce__(self) -> str:
         raise TypeError("a local issuer cannot be pickled or copied")
 
-    def _sign(self, issuer: str, claims: dict[str, object], lifetime: int) -> str:
+    def _sign(self, issuer: str, claims: dict[str, object], *, lifetime: int) -> str:
         if not 0 < lifetime <= MAX_LIFETIME:
             raise ValueError(f"lifetime must be 1 to {MAX_LIFETIME} seconds")
         issued = int(self._now())

@@ -37,11 +37,11 @@ def open_key(path: Path) -> RSAPrivateKey:
     start together end with the same key. Raises KeyFileError, naming the path, when the file is
     open to group or others, is not a regular file, or holds no RSA key of 2048 bits or more.
     """
-    try:
-        return _parse(path, _read(path))
-    except FileNotFoundError:
+    data = _read(path)
+    if data is None:
         _create(path)
-        return _parse(path, _read(path))
+        data = _read(path)
+    return _parse(path, data or b"")
 
 
 def _create(path: Path) -> None:
@@ -80,14 +80,14 @@ def _flush_directory(path: Path) -> None:
         os.close(directory)
 
 
-def _read(path: Path) -> bytes:
-    """Return the file's bytes; raises FileNotFoundError where there is none."""
+def _read(path: Path) -> bytes | None:
+    """Return the file's bytes, None where there is no file."""
     try:
         with os.fdopen(os.open(path, _READ), "rb") as file:
             _demand_private(path, os.fstat(file.fileno()).st_mode)
             return file.read(MAX_FILE + 1)
     except FileNotFoundError:
-        raise
+        return None
     except OSError as fault:
         raise KeyFileError(f"{path}: the key file cannot be read") from fault
 

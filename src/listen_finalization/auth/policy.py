@@ -45,8 +45,8 @@ class TokenPolicy:
     """What one entrance demands of a token.
 
     `aud` must be the string `audience`: exact, case-sensitive, and never a list. `iss` is one of
-    `issuers`. With `email` the caller is a service: `email` must be equal, case-sensitive, and
-    `email_verified` literally true. Without it the caller is a user: `sub` is the uid, under the
+    `issuers`. Of a service, which always has a configured `email`, `email` must be equal,
+    case-sensitive, and `email_verified` literally true. Of a user, `sub` is the uid, under the
     rules of an identifier of the outbox, and `auth_time`, if there, lies in the past.
     Of every token `iat`, `exp` (integers) and `sub` (a string) are required.
 
@@ -55,13 +55,15 @@ class TokenPolicy:
 
     name: PolicyName
     audience: str = field(repr=False)
-    issuers: frozenset[str] = field(repr=False)
-    email: str | None = field(default=None, repr=False)
+    issuers: frozenset[str] = field(repr=False, kw_only=True)
+    email: str | None = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         self._demand("audience", self.audience)
-        if self.email is not None:
+        if self.name is not PolicyName.USERS:
             self._demand("email", self.email)
+        elif self.email is not None:
+            raise PolicyError(f"{self.name} token policy: email is for services only")
         if not self.issuers or not isinstance(self.issuers, frozenset):
             raise PolicyError(f"{self.name} token policy: issuers must be a non-empty frozenset")
         for issuer in self.issuers:
@@ -70,22 +72,22 @@ class TokenPolicy:
     @classmethod
     def google(cls, name: PolicyName, audience: str, *, email: str) -> TokenPolicy:
         """Return the policy for Google-issued OIDC tokens of one service account."""
-        return cls(name, audience, GOOGLE_ISSUERS, email)
+        return cls(name, audience, issuers=GOOGLE_ISSUERS, email=email)
 
     @classmethod
     def firebase(cls, project: str) -> TokenPolicy:
         """Return the policy for Firebase ID tokens ("Verify ID tokens", third-party library)."""
-        return cls(PolicyName.USERS, project, frozenset({f"{FIREBASE_ISSUER}{project}"}))
+        return cls(PolicyName.USERS, project, issuers=frozenset({f"{FIREBASE_ISSUER}{project}"}))
 
     @classmethod
     def local_service(cls, name: PolicyName, audience: str, *, email: str) -> TokenPolicy:
         """Return the policy for the tokens of the local task issuer (embedded mode, tests)."""
-        return cls(name, audience, frozenset({LOCAL_SERVICE_ISSUER}), email)
+        return cls(name, audience, issuers=frozenset({LOCAL_SERVICE_ISSUER}), email=email)
 
     @classmethod
     def local_users(cls, project: str) -> TokenPolicy:
         """Return the policy for the tokens of the local user issuer (embedded mode, tests)."""
-        return cls(PolicyName.USERS, project, frozenset({f"{LOCAL_USER_ISSUER}{project}"}))
+        return cls(PolicyName.USERS, project, issuers=frozenset({f"{LOCAL_USER_ISSUER}{project}"}))
 
     def judge(self, claims: Mapping[str, object], now: float) -> Verified | Refused:
         """Decide on claims whose signature is good; `now` is wall time in epoch seconds."""
@@ -93,8 +95,8 @@ class TokenPolicy:
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT:
             return Refused(Reason.BAD_CLAIMS)
         reason = self._scope(claims) or _times(claims, now)
-        if reason is None and self.email is None:
-            reason = _user(subject, claims, now)
+        if reason is None and self.name is PolicyName.USERS:
+            reason = _user(subject, claims, now=now)
         elif reason is None:
             reason = self._service(claims)
         return Verified(subject, self.email) if reason is None else Refused(reason)
@@ -132,7 +134,7 @@ def _times(claims: Mapping[str, object], now: float) -> Reason | None:
     return None if in_bounds else Reason.LIFETIME
 
 
-def _user(subject: str, claims: Mapping[str, object], now: float) -> Reason | None:
+def _user(subject: str, claims: Mapping[str, object], *, now: float) -> Reason | None:
     if identifier_fault(subject) is not None:
         return Reason.BAD_CLAIMS
     if "auth_time" not in claims:

@@ -42,7 +42,7 @@ SocketOption = (
 _PORTS = {"https": 443, "http": 80}
 _URL = re.compile(
     r"(?P<scheme>https?)://"
-    r"(?P<host>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})"
+    r"(?P<host>\[[0-9a-f.]*:[0-9a-f:.]{1,44}\]|[a-z0-9._-]{1,253})"
     r"(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<target>(?:[/?](?:[a-z0-9._~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*)?)",
     re.IGNORECASE | re.ASCII,

@@ -25,7 +25,7 @@ class Request:
 class Processor(Protocol):
     """Turns a conversation into its record. Methods are called off the event loop, in a thread.
 
-    Raise `StepFailed`, `EnvironmentFault` or `KeysRejected` of `listen_finalization.errors`; any
+    Raise `StepFailedError`, `EnvironmentFaultError` or `KeysRejectedError` of `listen_finalization.errors`; any
     other exception counts as a failed attempt with the code `processor_error`, and its text is
     kept nowhere.
     """

@@ -67,7 +67,7 @@ class KeyServer:
                 except OSError:
                     self.close_connection = True
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, *args: object) -> None:
                 """Keep the test output clean."""
 
         return Handler

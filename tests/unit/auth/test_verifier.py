@@ -163,7 +163,7 @@ async def test_another_issuer_is_refused(issuer: object) -> None:
         "person@example.com",
         EMAIL.upper(),
         f"{EMAIL} ",
-        EMAIL.replace("o", "о", 1),
+        EMAIL.replace("o", "\u043e", 1),
         ...,
         None,
         [EMAIL],

@@ -2,82 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import socket
-from collections.abc import Iterable, Sequence
-from typing import Any
-from urllib.parse import urlsplit
 
 import httpcore
-import httpx
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from listen_finalization.processing.addresses import (
     AddressRefusedError,
-    GuardedNetwork,
     NameResolutionError,
     SystemResolver,
     judge,
     parse_url,
 )
 
-PUBLIC = "93.184.215.14"
-PRIVATE = [
-    "0.0.0.0",
-    "0.1.2.3",
-    "10.0.0.1",
-    "100.64.0.1",
-    "100.100.100.200",
-    "127.0.0.1",
-    "127.255.255.254",
-    "168.63.129.16",
-    "169.254.169.254",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.88.99.1",
-    "192.168.1.1",
-    "198.18.0.1",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "239.255.255.255",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::7f00:1",
-    "::8.8.8.8",
-    "::ffff:127.0.0.1",
-    "::ffff:10.0.0.1",
-    "::ffff:8.8.8.8",
-    "::ffff:0:127.0.0.1",
-    "64:ff9b::127.0.0.1",
-    "64:ff9b::a9fe:a9fe",
-    "64:ff9b:1::8.8.8.8",
-    "100::1",
-    "2001::1",
-    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
-    "2001:2::1",
-    "2001:db8::1",
-    "2002:7f00:1::",
-    "2002:a9fe:a9fe::1",
-    "2002:808:808::1",
-    "3fff::1",
-    "4000::1",
-    "5f00::1",
-    "fc00::1",
-    "fd20:ce::254",
-    "fd00:ec2::254",
-    "fe80::1",
-    "fec0::1",
-    "ff02::1",
-]
-GLOBAL = [PUBLIC, "8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808"]
+from .networks import GLOBAL, PRIVATE, PUBLIC, Answers, Connector, guarded
+
 NO_ADDRESS = ["", "x", "127.1", "0177.0.0.1", "2606:4700::1%eth0", "fe80::1%1", "8.8.8.8 "]
 
 SPELLINGS = [
@@ -157,45 +97,6 @@ LOOPBACK_URLS = [
     "http://[::1]:8080/",
     "https://localhost/",
 ]
-
-
-class Answers:
-    """A resolver that gives one prepared answer per call, and counts the calls."""
-
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self._answers = list(answers)
-        self.asked: list[str] = []
-
-    async def __call__(self, host: str, port: int, /) -> Sequence[str]:
-        self.asked.append(host)
-        return self._answers[min(len(self.asked), len(self._answers)) - 1]
-
-
-class Connector(httpcore.AsyncNetworkBackend):
-    """Opens nothing; notes where a connection would have gone, and refuses the first few."""
-
-    def __init__(self, refuse: int = 0) -> None:
-        self.opened: list[str] = []
-        self._refuse = refuse
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        self.opened.append(host)
-        if len(self.opened) <= self._refuse:
-            raise httpcore.ConnectError
-        return httpcore.AsyncMockStream([])
-
-
-def guarded(
-    answers: Answers, connector: Connector, *, admit_loopback: bool = False
-) -> GuardedNetwork:
-    return GuardedNetwork(admit_loopback=admit_loopback, resolver=answers, connector=connector)
 
 
 def url_of(address: str) -> str:
@@ -361,63 +262,3 @@ async def test_a_failed_lookup_is_one_error_without_its_cause(
     with pytest.raises(NameResolutionError) as refused:
         await SystemResolver()("none.example", 443)
     assert refused.value.__context__ is None
-
-
-ALPHABET = "abcdefx0123456789.:/@#?%[]\\-_ \t\uff11\u24db"
-hosts = st.one_of(
-    st.sampled_from(["localhost", "127.0.0.1", "example.com", "[::1]", "2130706433", PUBLIC]),
-    st.ip_addresses().map(lambda one: f"[{one}]" if one.version == 6 else str(one)),
-    st.text(ALPHABET, max_size=20),
-    st.text(max_size=10),
-)
-urls = st.one_of(
-    st.text(max_size=60),
-    st.builds(
-        "".join,
-        st.tuples(
-            st.sampled_from(["https://", "http://", "HTTPS://", "https:/", "ftp://"]),
-            st.sampled_from(["", "", "a@", "a:b@"]),
-            hosts,
-            st.sampled_from(["", "", ":443", ":1", ":0", ":99999"]),
-            st.sampled_from(["", "/", "/a?b=c", "?x"]) | st.text(ALPHABET, max_size=10),
-        ),
-    ),
-)
-answer_lists = st.lists(
-    st.ip_addresses().map(str) | st.sampled_from([*PRIVATE, *GLOBAL]), max_size=4
-)
-
-
-@given(url=urls, answers=answer_lists, admit=st.booleans())
-@example(url="https://example.com/", answers=["::ffff:127.0.0.1"], admit=True)
-def test_no_url_leads_to_another_error_or_to_a_private_address(
-    url: str, answers: list[str], admit: bool
-) -> None:
-    connector = Connector()
-    network = guarded(Answers(answers), connector, admit_loopback=admit)
-
-    async def go() -> None:
-        endpoint = parse_url(url, admit_loopback=admit)
-        await network.connect_tcp(endpoint.host, endpoint.port)
-
-    try:
-        asyncio.run(go())
-    except (AddressRefusedError, NameResolutionError):
-        assert connector.opened == []
-    for opened in map(ipaddress.ip_address, connector.opened):
-        loopback = opened.is_loopback and getattr(opened, "ipv4_mapped", None) is None
-        nat64 = opened in ipaddress.ip_network("64:ff9b::/96")
-        assert (admit and loopback) or nat64 or (opened.is_global and not opened.is_multicast)
-
-
-@given(url=urls)
-def test_every_parser_reads_the_same_host_from_an_admitted_url(url: str) -> None:
-    try:
-        endpoint = parse_url(url, admit_loopback=True)
-    except AddressRefusedError:
-        return
-    other = urlsplit(url)
-    assert (other.hostname, other.port or endpoint.port) == (endpoint.host, endpoint.port)
-    third = httpx.URL(url)
-    assert third.host == endpoint.host
-    assert third.port in (None, endpoint.port)

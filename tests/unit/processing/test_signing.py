@@ -135,5 +135,5 @@ def test_a_secret_survives_its_written_form(secret: bytes) -> None:
 def test_a_text_that_is_no_secret_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(signing.InvalidSecretError) as refused:
         signing.parse_secret(text)
-    assert not text or text not in repr(refused.value)
+    assert refused.value.args == (signing.InvalidSecretError.__doc__,)
     assert refused.value.__context__ is None

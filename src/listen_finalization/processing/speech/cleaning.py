@@ -7,28 +7,30 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from listen_finalization.processing.speech.lexicon import (
+from listen_finalization.processing.speech.english import (
     CLOSERS,
     EMPTY_PAIRS,
     NUMBERS,
     REAL_PAIRS,
     SHORT_WORDS,
     SUBJECTS,
-    Language,
 )
+from listen_finalization.processing.speech.languages import Language
 
-FINAL = ".!?…。！？؟।۔"
+FINAL = ".!?\u2026\u3002\uff01\uff1f\u061f\u0964\u06d4"
 """What ends a sentence, in the scripts that have a mark of their own."""
 
-_ASKING = ("?", "？", "؟")
-_EDGES = "\"'`.,;:!?-–—…()[]{}«»“”„*/¿¡،؛؟。！？、，"
-_QUOTES = "\"')”»"
+_ASKING = ("?", "\uff1f", "\u061f")
+_EDGES = "\"'`.,;:!?-\u2013\u2014\u2026()[]{}\u00ab\u00bb\u201c\u201d\u201e*/\u00bf\u00a1\u060c\u061b\u061f\u3002\uff01\uff1f\u3001\uff0c"
+_QUOTES = "\"')\u201d\u00bb"
 _SPELLED = re.compile(r"\b(?:[^\W\d_]_)+")
 _CLITIC = re.compile(r" (['](?:s|re|ve|ll|d|m|t)\b)", re.IGNORECASE)
-_SPACED_HYPHEN = re.compile(r"(?<=\w) - (?=\w)")
-_BREAK = re.compile(r"\s{2,}|--|—|\.\.\.|…")
+_SPACED_HYPHEN = re.compile(r"(\w+) - (?=(\w+))")
+_BREAK = re.compile(r"\s{2,}|--|\u2014|\.\.\.|\u2026")
 _LOW_I = re.compile(r"(?<![\w'])i(?=$|[\s,']) ?")
 _LONGEST_REPEAT = 6
+_VOWELS = frozenset("aeiouy")
+_ENDINGS = frozenset(("", "s", "es", "ed", "er", "ers", "ly", "ing", "al", "d", "r", "'s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,20 @@ def normalise(text: str, *, tokenised: bool) -> str:
     valid = text.encode("utf-8", "replace").decode("utf-8")
     if not valid.isprintable():
         valid = "".join(c if c.isprintable() or c.isspace() else " " for c in valid)
-    plain = unicodedata.normalize("NFC", valid).replace("’", "'")
+    plain = unicodedata.normalize("NFC", valid).replace("\u2019", "'")
     if "_" in plain:
         plain = _SPELLED.sub(lambda match: match[0].replace("_", ""), plain).replace("_", " ")
     if tokenised:
-        plain = _SPACED_HYPHEN.sub("-", _CLITIC.sub(r"\1", plain))
+        plain = _SPACED_HYPHEN.sub(_joined, _CLITIC.sub(r"\1", plain))
     return plain
+
+
+def _joined(match: re.Match[str]) -> str:
+    """Return a hyphenated word; a repeated word, or a new start, was a dash."""
+    left, right = match[1], match[2]
+    if left.lower() == right.lower():
+        return left + " "
+    return left + ("  " if right.istitle() and not left.istitle() else "-")
 
 
 def is_tokenised(texts: Iterable[str]) -> bool:
@@ -102,15 +112,20 @@ def _without_false_starts(tokens: Sequence[str]) -> list[str]:
 
 
 def _is_false_start(token: str, word: str, following: Sequence[str]) -> bool:
-    if not word.isalpha() or word in NUMBERS or word in SHORT_WORDS or len(word) > 5:
-        contracted = bool(following) and following[0].startswith(word + "'")
-        return contracted and token.isalpha()
-    if token.islower() and len(word) <= 3 and not set(word) & set("aeiouy"):
+    if following and following[0].startswith(word + "'") and token.isalpha():
         return True
+    if word in NUMBERS or word in SHORT_WORDS or not token.replace("-", "").isalpha():
+        return False
+    if len(word) > 5:
+        return _is_cut_off(word, following[0]) if following else False
+    if token.islower() and (len(word) == 1 or (len(word) <= 3 and not set(word) & _VOWELS)):
+        return word not in ("n", "x")
     ahead = following[:1] if len(word) > 3 else following
-    return token.isalpha() and any(
-        len(later) > len(word) and later.startswith(word) for later in ahead
-    )
+    return any(len(later) > len(word) and later.startswith(word) for later in ahead)
+
+
+def _is_cut_off(word: str, later: str) -> bool:
+    return later.startswith(word) and later[len(word) :] not in _ENDINGS
 
 
 def _without_repeats(tokens: Sequence[str]) -> list[str]:
@@ -135,7 +150,9 @@ def _repeated(kept: Sequence[str], plain: Sequence[str]) -> tuple[int, int] | No
         tail = plain[-size:]
         for gap in (0, 1, 2) if size >= 2 and tail[0] in SUBJECTS else (0,):
             first, last = total - 2 * size - gap, total - size
-            if first >= 0 and plain[first : first + size] == tail and _is_speech(tail):
+            if first < 0 or plain[first] != tail[0]:
+                continue
+            if plain[first : first + size] == tail and _is_speech(tail):
                 between = kept[first + size - 1 : last] if gap else ()
                 if not any(_separates(token) for token in between):
                     return first, last
@@ -176,7 +193,7 @@ def _closes_empty(tokens: Sequence[str]) -> bool:
 
 
 def _written(tokens: Sequence[str], *, question: bool) -> str:
-    text = " ".join(tokens).replace(" ,", ",").replace(" .", ".").strip(" ,;:-–—…")
+    text = " ".join(tokens).replace(" ,", ",").replace(" .", ".").strip(" ,;:-\u2013\u2014\u2026")
     text = text.lstrip(".!?")
     if not any(c.isalnum() for c in text):
         return ""
@@ -192,7 +209,7 @@ def _ended(text: str, *, question: bool) -> str:
     closing = text[len(text.rstrip(_QUOTES)) :]
     body = text.rstrip(_QUOTES)
     mark = body[-1:] if body[-1:] in FINAL else ""
-    body = body.rstrip(" ,;:-–—" + FINAL) if mark in (".", "…", "") else body
+    body = body.rstrip(" ,;:-\u2013\u2014" + FINAL) if mark in (".", "\u2026", "") else body
     if body[-1:] in FINAL:
         return body + closing
-    return body + ("?" if question else mark.replace("…", ".") or ".") + closing
+    return body + ("?" if question else mark.replace("\u2026", ".") or ".") + closing

@@ -6,7 +6,12 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from listen_finalization.processing.speech.lexicon import BASE_VERBS, SHORT_WORDS, Language
+from listen_finalization.processing.speech.english import (
+    BASE_VERBS,
+    COMMON_STARTS,
+    SHORT_WORDS,
+)
+from listen_finalization.processing.speech.languages import Language
 from listen_finalization.processing.speech.phrases import Phrase
 from listen_finalization.processing.speech.sentences import Sentence
 
@@ -21,6 +26,7 @@ _ADVICE = re.compile(
     r"\b(?:should|could|let's|maybe|perhaps|would be (?:good|nice|better)|why don't)\b", re.I
 )
 _LISTED = 4
+_TOPICS = 6
 _NAME_LENGTH = 60
 
 
@@ -61,7 +67,7 @@ def opening(speakers: Sequence[str], phrases: Sequence[Phrase]) -> str:
     names = [name for name in map(named, speakers) if name]
     if not phrases or not names:
         return ""
-    topics = enumerated([phrase.text for phrase in phrases[: _LISTED + 1]])
+    topics = enumerated([phrase.text for phrase in phrases[:_TOPICS]])
     if len(names) == 1:
         return f"{names[0]} talked about {topics}."
     rest = len(names) - _LISTED
@@ -85,20 +91,12 @@ def lowered(text: str) -> str:
     """Return a sentence as it stands within another one: names keep their capital."""
     first = text.split(" ", 1)[0]
     word = first.strip(",.'").lower()
-    known = word in SHORT_WORDS or word in _COMMON_STARTS or word.split("'")[0] in SHORT_WORDS
+    known = word in SHORT_WORDS or word in COMMON_STARTS or word.split("'")[0] in SHORT_WORDS
     return (
         text[:1].lower() + text[1:]
         if known and not first.startswith("I'") and first != "I"
         else text
     )
-
-
-_COMMON_STARTS = frozenset(
-    "maybe perhaps people another instead each most many both these those everyone everybody once "
-    "while since although because before after when where whether anything something someone nobody "
-    "nothing either neither here only first second then there's there'll they're we're we'll we've "
-    "that's what's it's you're you'll can't don't let's its your their".split()
-)
 
 
 def _can_be_reported(rest: str, sentence: Sentence) -> bool:

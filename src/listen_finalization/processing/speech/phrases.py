@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from listen_finalization.processing.speech.lexicon import DETERMINERS, VERB_CUES, Language
-from listen_finalization.processing.speech.sentences import Sentence, is_content, stemmer_of
+from listen_finalization.processing.speech.english import DETERMINERS, VERB_CUES
+from listen_finalization.processing.speech.languages import Language
+from listen_finalization.processing.speech.sentences import Sentence, is_content
 
 _LONGEST = 3
 _LENGTH_BONUS = (0.0, 1.0, 2.2, 2.0)
-_CLAUSE = re.compile(r"[,.;:!?()\"“”。！？、，؟]+")
+_CLAUSE = re.compile(r"[,.;:!?()\"\u201c\u201d\u3002\uff01\uff1f\u3001\uff0c\u061f]+")
 _TOKEN = re.compile(r"\S+")
 
 
@@ -27,7 +29,7 @@ class Phrase:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts over runs of content words: signs that a stem is a noun or not, and how often it is last."""
+    """Counts over runs of content words: signs of nouns, and how often a stem is last."""
 
     forms: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
     places: dict[tuple[str, ...], set[int]] = field(default_factory=dict)
@@ -37,14 +39,18 @@ class _Tally:
 
 
 def key_phrases(
-    sentences: Sequence[Sentence], language: Language, *, limit: int, names: Iterable[str] = ()
+    sentences: Sequence[Sentence],
+    language: Language,
+    *,
+    stem: Callable[[str], str],
+    limit: int,
+    names: Iterable[str] = (),
 ) -> list[Phrase]:
     """Return at most `limit` phrases that share no stem, the weightiest first.
 
     `names` are speakers: no topic consists of their words alone.
     """
-    tally = _tallied(sentences, language)
-    stem = stemmer_of(language)
+    tally = _tallied(sentences, language, stem)
     spoken = {stem(word) for name in names for word in name.lower().split()}
     ranked = sorted(_weighed(tally, len(sentences), language), key=lambda p: (-p.weight, p.text))
     chosen: list[Phrase] = []
@@ -58,9 +64,10 @@ def key_phrases(
     return chosen
 
 
-def _tallied(sentences: Sequence[Sentence], language: Language) -> _Tally:
+def _tallied(
+    sentences: Sequence[Sentence], language: Language, stem: Callable[[str], str]
+) -> _Tally:
     tally = _Tally()
-    stem = stemmer_of(language)
     for sentence in sentences:
         for before, run in _runs(sentence.text, language):
             _count(tally, run, before, stem, sentence.position)
@@ -72,7 +79,7 @@ def _runs(text: str, language: Language) -> Iterator[tuple[str, list[str]]]:
     for clause in _CLAUSE.split(text):
         before, run = "", list[str]()
         for token in _TOKEN.findall(clause):
-            word = token.strip("'`*[]{}«»-–—/").removesuffix("'s")
+            word = token.strip("'`*[]{}\u00ab\u00bb-\u2013\u2014/").removesuffix("'s")
             if word and is_content(word.lower(), language):
                 run.append(word)
                 continue
@@ -104,9 +111,9 @@ def _count(
 def _weighed(tally: _Tally, total: int, language: Language) -> Iterator[Phrase]:
     nested: Counter[tuple[str, ...]] = Counter()
     counts = {key: sum(forms.values()) for key, forms in tally.forms.items()}
-    floor = 1 if total < 40 else 2
+    rarest = 1 if total < 40 else 2
     for key, count in sorted(counts.items(), key=lambda item: (-len(item[0]), item[0])):
-        if count <= floor - (len(key) == 1 and total < 40):
+        if count < rarest + (total >= 40 and len(key) == 1):
             continue
         own = count - nested[key] * 0.7
         weight = own * _LENGTH_BONUS[len(key)] * _spread(tally.places[key], total)
@@ -119,7 +126,7 @@ def _weighed(tally: _Tally, total: int, language: Language) -> Iterator[Phrase]:
 
 def _spread(places: set[int], total: int) -> float:
     """Weigh a phrase by how many eighths of the conversation it is found in."""
-    return (len({place * 8 // max(total, 1) for place in places}) / 8.0) ** 0.5
+    return math.sqrt(len({place * 8 // max(total, 1) for place in places}) / 8.0)
 
 
 def _nounness(tally: _Tally, key: tuple[str, ...], count: int) -> float:
@@ -129,7 +136,7 @@ def _nounness(tally: _Tally, key: tuple[str, ...], count: int) -> float:
     if len(key) == 1:
         share *= min(1.0, tally.last[last] / count)
         share *= 0.6 if any(form.endswith("ed") for form in tally.forms[key]) else 1.0
-    return share if share >= 0.5 else 0.0
+    return share if share >= 0.5 and not last.endswith("li") else 0.0
 
 
 def _note_nested(nested: Counter[tuple[str, ...]], key: tuple[str, ...], count: int) -> None:
@@ -144,4 +151,4 @@ def _form(forms: Counter[str]) -> str:
     if forms.get(best + "s", 0) * 4 >= forms[best]:
         best += "s"
     lower = best.lower()
-    return lower if lower in forms or best.istitle() and forms[best] < 2 else best
+    return lower if lower in forms or (best.istitle() and forms[best] < 2) else best

@@ -7,12 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from listen_finalization.processing.speech.lexicon import (
+from listen_finalization.processing.speech.english import (
     BASE_VERBS,
+    OWN_WORDS,
     POINTERS,
     SHORT_WORDS,
-    Language,
 )
+from listen_finalization.processing.speech.languages import Language
 from listen_finalization.processing.speech.phrases import Phrase
 from listen_finalization.processing.speech.sentences import Sentence
 
@@ -23,30 +24,48 @@ _TELLING = re.compile(
     r"propos\w+|today|next (?:meeting|week|step|month)|working on|based on|in order to)\b",
     re.IGNORECASE,
 )
+_PURPOSE = re.compile(
+    r"\b(?:we(?:'re| are) (?:asked|here) to|the (?:aim|purpose|goal|agenda) (?:of|is|for)|"
+    r"aiming to do|"
+    r"this is (?:our|the) \w+ meeting|(?:we|i)(?:'ve| have)? (?:decided|agreed)|in summary|"
+    r"to summari[sz]e|"
+    r"today we|this meeting is|the plan is)\b",
+    re.IGNORECASE,
+)
 _PERSONAL = re.compile(
     r"\b(?:i dunno|i don't know|i'm not sure|sorry|funny|joke|i can't remember|i wonder|i forgot|"
     r"i guess|you know|i mean|whatever|blah|that kind of)\b",
     re.IGNORECASE,
 )
 _ROUGH = re.compile(
-    r"\b(?:the|a|an|our|their|its) (?:the|a|an|we|i|you|they|he|she|it|is|are|was|were|and|but|so|or|"
+    r"\b(?:the|a|an|our|their|its) (?:the|a|an|we|i|you|they|he|she|it|is|are|was|were|and|but|"
+    r"so|or|"
     r"of|to|in|on|for|with|if|then|that|this|there|well|each|just)\b"
     r"|\b(?:of|to|with|for|from|at|on|by|in) (?:we|i|they|he|she|is|are|was|were|and|but|so|or)\b"
     r"|\b(?:and|but|or|so) (?:but|or|so)\b|\bbut and\b|\band and\b|\bor and\b|\bin to the to\b"
     r"|\b(?:we|i|they|he|she) (?:we|i|they|you|the|a|of|in|is|maybe)\b|\bwe (?:are|have) we\b"
     r"|\bis (?:are|yeah|okay|well|prefer)\b|\bi (?:it|is|that)\b|\bis(?:n't)? is\b|\bthat is it\b"
-    r"|.\b(?:yeah|okay|oh|i mean|you know|sort of|kind of|gonna)\b|(?<!as )\bwell,| and like |, like "
-    r"|\b(?:are|is) we|\bthe one's\b|\bto (?:the|a) to\b|\band so and\b|\bso yeah\b",
+    r"|.\b(?:yeah|okay|oh|i mean|you know|sort of|kind of|all this stuff)\b|(?<!as )\bwell,|"
+    r" and like |, like "
+    r"|\b(?:it|they're|we've|we're|have|was|is|think it) i(?:'m|'ve|'d)? |\bwe(?:'re|'ve|"
+    r"'ll)? (?:i|we)\b"
+    r"|\b(?:is|are|was|were|there) like\b|\b(?:are|is) we|\bthe one's\b|\bto (?:the|a) to\b|"
+    r"\band so and\b|\bso yeah\b",
     re.IGNORECASE,
 )
 _FINITE = re.compile(
-    r"(?:'s|'re|'ve|'ll|'d|n't)\b|\b(?:is|are|was|were|am|has|have|had|will|would|can|could|should|may|"
+    r"(?:'s|'re|'ve|'ll|'d|n't)\b|\b(?:is|are|was|were|am|has|have|had|will|would|can|could|"
+    r"should|may|"
     r"might|must|do|does|did|need|needs|want|wants|think|decided|agreed|get|gets|got|gives?|gave|"
     r"makes?|made|takes?|took|uses?|used|shows?|showed|says?|said|works?|worked|goes|went|comes?|"
     r"came|becomes?|became|seems?|looks?|means?|depends?|found|saw|know|knows|like|prefer)\b"
 )
 _SHORTEST, _LONGEST = 7, 34
 _ALIKE = 0.45
+_WEAKEST = 0.4
+_TOPICAL = 1.5
+_EARLY = 1.6
+_OWN = 0.75
 
 
 def weigh(
@@ -56,19 +75,24 @@ def weigh(
     known = Counter(stem for sentence in sentences for stem in set(sentence.stems))
     topical = {stem for phrase in phrases for stem in phrase.stems}
     worth = {
-        stem: math.log1p(count) * (2.0 if stem in topical else 1.0) * (0.5 if count == 1 else 1.0)
+        stem: math.log1p(count)
+        * (_TOPICAL if stem in topical else 1.0)
+        * (0.5 if count == 1 else 1.0)
         for stem, count in known.items()
     }
     strict = 2 * sum(sentence.whole for sentence in sentences) > len(sentences)
+    early = max(12, len(sentences) // 15)
     return [
-        _substance(sentence, worth) * _manner(sentence, language, strict=strict)
+        _substance(sentence, worth)
+        * _manner(sentence, language, strict=strict)
+        * (_EARLY if sentence.position < early else 1.0)
         for sentence in sentences
     ]
 
 
 def _substance(sentence: Sentence, worth: dict[str, float]) -> float:
     unique = dict.fromkeys(sentence.stems)
-    return sum(worth[stem] for stem in unique) / (len(sentence.words) + 6) ** 0.75
+    return sum(worth[stem] for stem in unique) / math.pow(len(sentence.words) + 6, 0.75)
 
 
 def _manner(sentence: Sentence, language: Language, *, strict: bool) -> float:
@@ -77,21 +101,36 @@ def _manner(sentence: Sentence, language: Language, *, strict: bool) -> float:
         return 0.0
     factor = 1.0 if _SHORTEST <= size <= _LONGEST else 0.3
     factor *= 1.0 if sentence.whole or not strict else 0.35
-    factor *= max(0.2, 1.0 - 1.8 * sentence.losses / (size + sentence.losses))
-    return factor * (_manner_of_english(sentence) if language.english else 1.0)
+    return factor * readable(sentence, language) * _told_alone(sentence, language)
 
 
-def _manner_of_english(sentence: Sentence) -> float:
-    factor = 1.35 if _TELLING.search(sentence.text) else 1.0
-    factor *= 0.45 if _PERSONAL.search(sentence.text) else 1.0
-    factor *= 0.6 if sentence.words[0] in POINTERS else 1.0
+def readable(sentence: Sentence, language: Language) -> float:
+    """Return how well a sentence is formed, from 0 to 1: repairs and broken joints lower it."""
+    size = len(sentence.words)
+    factor = max(0.2, 1.0 - 1.8 * sentence.losses / (size + sentence.losses))
+    if not language.english:
+        return factor
     factor *= 0.4 if sentence.words[0] in BASE_VERBS or '"' in sentence.text else 1.0
     factor *= 1.0 if _FINITE.search(sentence.text, 0, 70) else 0.3
-    factor *= 0.45 ** (len(_ROUGH.findall(sentence.text)) + _stubs(sentence))
-    own = sum(
-        word in ("i", "i'm", "i've", "my", "me", "he", "she", "them") for word in sentence.words
-    )
-    return factor * 0.85**own
+    broken = rough_joints(sentence.text) + _stubs(sentence)
+    return factor * 0.45 ** min(broken, 9)
+
+
+def rough_joints(text: str) -> int:
+    """Count the places of an English text where speech broke off and began anew."""
+    return len(_ROUGH.findall(text))
+
+
+def _told_alone(sentence: Sentence, language: Language) -> float:
+    """Weigh what a sentence is worth without the ones around it."""
+    if not language.english:
+        return 1.0
+    factor = 1.35 if _TELLING.search(sentence.text) else 1.0
+    factor *= 1.8 if _PURPOSE.search(sentence.text) else 1.0
+    factor *= 0.45 if _PERSONAL.search(sentence.text) else 1.0
+    factor *= 0.4 if sentence.words[0] in POINTERS else 1.0
+    own = sum(word in OWN_WORDS for word in sentence.words)
+    return factor * _OWN ** min(own, 9)
 
 
 def _stubs(sentence: Sentence) -> int:
@@ -100,7 +139,7 @@ def _stubs(sentence: Sentence) -> int:
     return sum(
         2 <= len(word) <= 5
         and word not in SHORT_WORDS
-        and any(later != word and later.startswith(word) for later in words[index + 1 : index + 8])
+        and any(later != word and later.startswith(word) for later in words[index + 1 : index + 13])
         for index, word in enumerate(words)
     )
 
@@ -123,9 +162,9 @@ def select(
         best = _best(part, weights, chosen)
         if best is not None:
             chosen.append(best)
-    if len(chosen) < min(limit, 2):
-        return _filled(sentences, weights, chosen, limit)
-    return chosen
+    highest = max((weights[one.position] for one in chosen), default=0.0)
+    chosen = [one for one in chosen if weights[one.position] >= _WEAKEST * highest]
+    return _filled(sentences, weights, chosen, limit)
 
 
 def _parts(sentences: Sequence[Sentence], count: int) -> list[list[Sentence]]:
@@ -147,9 +186,16 @@ def _best(
         if weight <= height:
             continue
         overlap = max((alike(sentence, other) for other in chosen), default=0.0)
-        if overlap <= _ALIKE and weight * (1 - overlap) > height:
-            best, height = sentence, weight * (1 - overlap)
+        height_here = weight * (1 - overlap) * _voice(sentence, chosen)
+        if overlap <= _ALIKE and height_here > height:
+            best, height = sentence, height_here
     return best
+
+
+def _voice(sentence: Sentence, chosen: Sequence[Sentence]) -> float:
+    """Weigh a sentence down whose speaker was heard often already."""
+    heard = sum(other.speaker == sentence.speaker for other in chosen)
+    return 1.0 / (1.0 + 0.15 * heard)
 
 
 def _filled(

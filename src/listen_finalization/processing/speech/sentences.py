@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import snowballstemmer
-from sentencex import segment as split_sentences
+import snowballstemmer  # type: ignore[import-untyped]
+from sentencex import segment as split_sentences  # type: ignore[import-untyped]
 
 from listen_finalization.domain.content import Content, Segment
 from listen_finalization.processing.speech.cleaning import FINAL, clean, is_tokenised, normalise
-from listen_finalization.processing.speech.lexicon import Language
+from listen_finalization.processing.speech.english import JOINTS
+from listen_finalization.processing.speech.languages import Language
 
 LONGEST = 45
 """Words of a sentence; a longer stretch without punctuation is cut."""
@@ -21,8 +22,7 @@ _WIDEST = 400
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:['-][^\W_]+)*"
 )
-_RESTART = re.compile(r"(?:\s\s|\s?--|\s?—)\s*(?=[A-Z][a-z])")
-_JOINTS = frozenset("and but so because then".split())
+_RESTART = re.compile(r"(?:\s\s|\s?--|\s?\u2014)\s*(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Sentence:
     @property
     def question(self) -> bool:
         """Tell whether the sentence asks."""
-        return self.text.endswith(("?", "？", "؟"))
+        return self.text.endswith(("?", "\uff1f", "\u061f"))
 
 
 @dataclass(slots=True)
@@ -64,9 +64,10 @@ class _Turn:
         return self.parts[-1][0]
 
 
-def sentences_of(content: Content, language: Language) -> list[Sentence]:
+def sentences_of(
+    content: Content, language: Language, *, stem: Callable[[str], str]
+) -> list[Sentence]:
     """Return the sentences of a conversation that hold at least one word, in order."""
-    stem = stemmer_of(language)
     found: list[Sentence] = []
     for turn in _turns(content.segments):
         for segment_id, raw in _pieces(turn, language):
@@ -102,7 +103,10 @@ def is_content(word: str, language: Language) -> bool:
 
 
 def stemmer_of(language: Language) -> Callable[[str], str]:
-    """Return a memoising stemmer; a language without one keeps its words."""
+    """Return a memoising stemmer for one reading; a language without one keeps its words.
+
+    It remembers words that were said and is not safe for threads: make one per reading.
+    """
     if not language.stemmer:
         return str
     stem: Callable[[str], str] = snowballstemmer.stemmer(language.stemmer).stemWord
@@ -157,7 +161,7 @@ def _cut(sentence: str, language: Language) -> Iterator[str]:
         return
     piece: list[str] = []
     for word in words:
-        joint = language.english and len(piece) >= 12 and word.lower() in _JOINTS
+        joint = language.english and len(piece) >= 12 and word.lower() in JOINTS
         if joint or len(piece) >= LONGEST:
             yield " ".join(piece) + "."
             piece = []

@@ -1,0 +1,188 @@
+"""Rows of the store to values of the domain and back; what cannot be read says so, by class."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from listen_finalization.domain.codes import (
+    Actor,
+    ConversationStatus,
+    EffectCode,
+    EffectState,
+    FailureCode,
+    Outcome,
+    Status,
+    Step,
+    Verb,
+)
+from listen_finalization.domain.conversation import Conversation
+from listen_finalization.domain.job import (
+    SCHEMA_VERSION,
+    Effect,
+    HistoryEntry,
+    IllegalJobError,
+    Instant,
+    Job,
+)
+from listen_finalization.errors import RowUnreadableError
+
+JOB_COLUMNS = 28
+CONVERSATION_COLUMNS = 14
+ROOM = 1_048_576 - 65_536 - 65_536
+"""Bytes of the application's own fields beyond which a document has no room for a record.
+
+Firestore holds 1 MiB a document ("Quotas and limits"); 64 KiB stay free and a record is at most
+64 KiB. The embedded store keeps the same bound, so that a conversation can move.
+"""
+
+dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+"""Compact JSON text, the form of every structured column."""
+
+
+def encode_effects(effects: Sequence[Effect]) -> str:
+    return dumps([[e.step, e.state, e.destination, e.code, e.tries] for e in effects])
+
+
+def encode_history(history: Sequence[HistoryEntry]) -> str:
+    return dumps(
+        [
+            [h.at, h.verb, h.before, h.after, h.generation, h.epoch, h.actor, h.code, h.count]
+            for h in history
+        ]
+    )
+
+
+def _effect(line: list[Any]) -> Effect:
+    step, state, destination, code, tries = line
+    return Effect(
+        Step(step),
+        EffectState(state),
+        destination,
+        None if code is None else EffectCode(code),
+        tries,
+    )
+
+
+def _entry(line: list[Any]) -> HistoryEntry:
+    at, verb, before, after, generation, epoch, actor, code, count = line
+    return HistoryEntry(
+        at,
+        Verb(verb),
+        None if before is None else Status(before),
+        Status(after),
+        generation,
+        epoch,
+        Actor(actor),
+        None if code is None else FailureCode(code),
+        count,
+    )
+
+
+def mutable_columns(job: Job) -> tuple[Any, ...]:
+    """Return the values of `update_job`, in its order."""
+    return (
+        job.schema_version,
+        job.status,
+        job.requires_byok,
+        job.force_process,
+        job.updated_at,
+        job.dispatched_at,
+        job.dispatch_generation,
+        job.lease_epoch,
+        job.claim_id,
+        job.leased_at,
+        job.lease_expires_at,
+        job.content_version,
+        job.attempt_count,
+        job.handovers,
+        job.releases,
+        job.last_task_retry,
+        job.replay_count,
+        job.failure_code,
+        job.outcome,
+        job.completed_at,
+        job.reconcile_after_at,
+        encode_effects(job.effects),
+        encode_history(job.history),
+    )
+
+
+def all_columns(job: Job) -> tuple[Any, ...]:
+    """Return the values of `insert_job`, in its order."""
+    schema, status, byok, force, *rest = mutable_columns(job)
+    identity = (job.job_id, schema, job.uid, job.conversation_id, job.finalization_revision)
+    return (*identity, status, byok, force, job.created_at, *rest)
+
+
+def decode_job(row: Sequence[Any]) -> Job:
+    """Build the job of a row in column order.
+
+    Raises `RowUnreadableError` where the row is newer than this code or holds what it cannot mean.
+    """
+    if row[1] > SCHEMA_VERSION:
+        raise RowUnreadableError
+    try:
+        return Job(
+            job_id=row[0],
+            schema_version=row[1],
+            uid=row[2],
+            conversation_id=row[3],
+            finalization_revision=row[4],
+            status=Status(row[5]),
+            requires_byok=bool(row[6]),
+            force_process=bool(row[7]),
+            created_at=Instant(row[8]),
+            updated_at=Instant(row[9]),
+            dispatched_at=Instant(row[10]),
+            dispatch_generation=row[11],
+            lease_epoch=row[12],
+            claim_id=row[13],
+            leased_at=row[14],
+            lease_expires_at=row[15],
+            content_version=row[16],
+            attempt_count=row[17],
+            handovers=row[18],
+            releases=row[19],
+            last_task_retry=row[20],
+            replay_count=row[21],
+            failure_code=None if row[22] is None else FailureCode(row[22]),
+            outcome=None if row[23] is None else Outcome(row[23]),
+            completed_at=row[24],
+            reconcile_after_at=row[25],
+            effects=tuple(map(_effect, json.loads(row[26]))),
+            history=tuple(map(_entry, json.loads(row[27]))),
+        )
+    except (ValueError, TypeError, IllegalJobError) as error:
+        raise RowUnreadableError from error
+
+
+_KNOWN = frozenset(ConversationStatus)
+
+
+def decode_conversation(row: Sequence[Any]) -> Conversation:
+    """Build the decisive fields of a conversation row in column order."""
+    status = ConversationStatus(row[2]) if row[2] in _KNOWN else ConversationStatus.OTHER
+    return Conversation(
+        uid=row[0],
+        conversation_id=row[1],
+        status=status,
+        discarded=bool(row[3]),
+        deleted=bool(row[4]),
+        content_version=row[5],
+        has_content=bool(row[6] or row[7]),
+        requires_byok=bool(row[8]),
+        job_id=row[9],
+        revision=row[10],
+        wanted_version=row[11],
+        admitted_at=row[12],
+        has_room=row[13] <= ROOM,
+    )
+
+
+def memory_id(text: str) -> str:
+    """Name a memory by what it says, white space and letter case apart."""
+    plain = " ".join(text.casefold().split())
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:32]

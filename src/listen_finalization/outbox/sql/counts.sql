@@ -1,0 +1,3 @@
+SELECT status, count(*) FROM conversation_finalization_jobs
+WHERE status IN ('queued', 'leased', 'blocked_byok', 'dead_letter')
+GROUP BY status

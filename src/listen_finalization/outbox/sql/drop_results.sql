@@ -1,0 +1,1 @@
+DELETE FROM step_results WHERE job_id = ?

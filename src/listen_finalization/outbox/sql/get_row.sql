@@ -1,0 +1,1 @@
+SELECT value, version FROM records WHERE kind = ? AND key = ?

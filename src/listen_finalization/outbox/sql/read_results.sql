@@ -1,0 +1,1 @@
+SELECT step, chunk, payload FROM step_results WHERE job_id = ?

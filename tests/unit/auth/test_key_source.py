@@ -1,0 +1,402 @@
+"""The key server rotates, fails, hangs and lies; known keys go on, and nobody can make a storm."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import gzip
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from listen_finalization.auth.fetch import DEFAULT_AGE, MAX_AGE, MAX_DOCUMENT, MIN_AGE, Fetch
+from listen_finalization.auth.fetch import fresh_for as fresh_seconds
+from listen_finalization.auth.issuer import LocalIssuer
+from listen_finalization.auth.keys import (
+    COLD_PAUSE,
+    FIREBASE_KEYS,
+    GOOGLE_KEYS,
+    REFRESH_PAUSE,
+    STALE_LIMIT,
+    HttpKeySource,
+    KeySourceError,
+    NoKey,
+)
+from listen_finalization.auth.keyset import parse_keys
+from listen_finalization.auth.outcome import Reason, Refused, Verified
+from listen_finalization.auth.verifier import TokenVerifier
+
+from .key_server import Answer, KeyServer
+from .tokens import NOW, TASKS, bearer, private_key, service_claims, signed
+
+
+@dataclass
+class Clock:
+    now: float = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def server() -> Iterator[KeyServer]:
+    started = KeyServer()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(trust_env=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def source(
+    server: KeyServer, client: httpx.AsyncClient, clock: Clock
+) -> AsyncIterator[HttpKeySource]:
+    made = HttpKeySource(server.url, client, clock=clock)
+    yield made
+    await made.aclose()
+
+
+def jwks(*kids: str) -> dict[str, object]:
+    entry = LocalIssuer(private_key()).jwks()["keys"][0]
+    return {"keys": [{**entry, "kid": kid} for kid in kids]}
+
+
+def certificate() -> str:
+    key, subject = private_key(), x509.Name([])
+    start = datetime.datetime(2020, 1, 1)
+    built = x509.CertificateBuilder(subject, subject, key.public_key(), 1, start, start)
+    return built.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+async def is_known(source: HttpKeySource, kid: str) -> bool:
+    return not isinstance(await source.key(kid), NoKey)
+
+
+async def test_a_key_is_fetched_once_and_then_held(
+    server: KeyServer, source: HttpKeySource
+) -> None:
+    server.answer = Answer.json(jwks("a", "b"))
+    first = await source.key("a")
+    assert first is await source.key("a")
+    assert await is_known(source, "b")
+    assert (server.fetches, source.last_fetch) == (1, Fetch.OK)
+
+
+async def test_a_certificate_map_is_read_like_a_jwks(
+    server: KeyServer, source: HttpKeySource
+) -> None:
+    server.answer = Answer.json({"a": certificate(), "b": "garbage", "c": 7})
+    key = await source.key("a")
+    assert isinstance(key, rsa.RSAPublicKey)
+    assert key.public_numbers() == private_key().public_key().public_numbers()
+    assert await source.key("b") is NoKey.UNKNOWN
+
+
+async def test_a_rotated_key_is_found_by_one_fetch_and_the_retired_one_is_gone(
+    server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer.json(jwks("old"))
+    assert await is_known(source, "old")
+    server.answer = Answer.json(jwks("new"))
+    clock.now += REFRESH_PAUSE
+    assert await is_known(source, "new")
+    clock.now += REFRESH_PAUSE
+    assert await source.key("old") is NoKey.UNKNOWN
+    assert server.fetches == 3
+
+
+async def test_unknown_keys_cause_at_most_one_fetch_per_pause(
+    server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer.json(jwks("a"))
+    for number in range(100):
+        clock.now += 1
+        assert await source.key(f"unknown-{number}") is NoKey.UNKNOWN
+    assert server.fetches == 4
+
+
+async def test_a_flood_of_unknown_keys_causes_at_most_two_fetches(
+    server: KeyServer, source: HttpKeySource
+) -> None:
+    server.answer = Answer.json(jwks("key-1"))
+    checks = TokenVerifier(TASKS, source, now=lambda: NOW)
+    good = signed(service_claims())
+    _, payload, signature = good.split(".")
+    heads = [signed({}, kid=f"unknown-{n}").split(".")[0] for n in range(1_000)]
+    flood = [bearer(f"{head}.{payload}.{signature}") for head in heads]
+    answers = await asyncio.gather(*map(checks.verify, flood))
+    assert set(answers) == {Refused(Reason.UNKNOWN_KEY)}
+    assert server.fetches <= 2
+    assert isinstance(await checks.verify(bearer(good)), Verified)
+    assert server.fetches <= 2
+
+
+async def test_many_waiters_share_one_fetch_and_one_may_leave(
+    server: KeyServer, source: HttpKeySource
+) -> None:
+    server.answer = Answer.json(jwks("a"))
+    server.hold.clear()
+    waiters = [asyncio.create_task(is_known(source, "a")) for _ in range(50)]
+    await asyncio.to_thread(server.arrived.wait)
+    waiters[0].cancel()
+    server.hold.set()
+    answers = await asyncio.gather(*waiters, return_exceptions=True)
+    assert isinstance(answers[0], asyncio.CancelledError)
+    assert answers[1:] == [True] * 49
+    assert server.fetches == 1
+
+
+async def test_a_stale_set_answers_at_once_and_is_renewed_behind(
+    server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer.json(jwks("a"), max_age=600)
+    assert await is_known(source, "a")
+    clock.now += 599
+    assert await is_known(source, "a")
+    assert server.fetches == 1
+    server.answer = Answer.json(jwks("b"), max_age=600)
+    server.arrived.clear()
+    server.hold.clear()
+    clock.now += 1
+    assert await asyncio.wait_for(is_known(source, "a"), 1)
+    await asyncio.to_thread(server.arrived.wait)
+    assert await is_known(source, "a")
+    server.hold.set()
+    await source.refresh()
+    assert await is_known(source, "b")
+    assert server.fetches == 2
+
+
+async def test_known_keys_survive_an_outage_up_to_the_limit(
+    server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer.json(jwks("a"), max_age=600)
+    assert await is_known(source, "a")
+    server.stop()
+    clock.now += 600 + STALE_LIMIT - 1
+    assert await is_known(source, "a")
+    await source.refresh()
+    assert source.last_fetch is Fetch.UNREACHABLE
+    assert await is_known(source, "a")
+    assert await source.key("b") is NoKey.UNAVAILABLE
+    clock.now += 1
+    assert await source.key("a") is NoKey.UNAVAILABLE
+
+
+async def test_without_any_key_an_outage_is_our_fault_and_ends_soon(
+    server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer(status=500)
+    checks = TokenVerifier(TASKS, source, now=lambda: NOW)
+    token = bearer(signed(service_claims()))
+    for _ in range(20):
+        assert await checks.verify(token) == Refused(Reason.KEYS_UNAVAILABLE)
+    assert server.fetches == 1
+    server.answer = Answer.json(jwks("key-1"))
+    clock.now += COLD_PAUSE
+    assert isinstance(await checks.verify(token), Verified)
+
+
+async def test_a_server_that_never_answers_is_given_up(
+    server: KeyServer, client: httpx.AsyncClient
+) -> None:
+    server.hold.clear()
+    source = HttpKeySource(server.url, client, timeout=0.05)
+    assert await source.key("a") is NoKey.UNAVAILABLE
+    assert source.last_fetch is Fetch.UNREACHABLE
+
+
+GOOD = Answer.json(jwks("a"))
+BROKEN: list[tuple[str, Answer, Fetch]] = [
+    ("missing", Answer(status=404), Fetch.BAD_STATUS),
+    ("failing", Answer(GOOD.body, status=503), Fetch.BAD_STATUS),
+    ("moved", Answer(status=302, headers={"Location": "/keys"}), Fetch.BAD_STATUS),
+    ("not modified", Answer(status=304), Fetch.BAD_STATUS),
+    ("partial", Answer(GOOD.body, status=206), Fetch.BAD_STATUS),
+    ("huge", Answer(b" " * (MAX_DOCUMENT + 1)), Fetch.TOO_LARGE),
+    ("padded", Answer(b" " * MAX_DOCUMENT + GOOD.body), Fetch.TOO_LARGE),
+    ("empty", Answer(b""), Fetch.BAD_DOCUMENT),
+    ("text", Answer(b"<html>"), Fetch.BAD_DOCUMENT),
+    ("list", Answer(b"[]"), Fetch.BAD_DOCUMENT),
+    ("deep", Answer(b"[" * 100_000), Fetch.BAD_DOCUMENT),
+    ("no keys", Answer(b'{"keys": []}'), Fetch.BAD_DOCUMENT),
+    ("null keys", Answer(b'{"keys": null}'), Fetch.BAD_DOCUMENT),
+    ("odd keys", Answer(b'{"keys": [null, 7, {}, {"kid": "a"}]}'), Fetch.BAD_DOCUMENT),
+    (
+        "compressed",
+        Answer(gzip.compress(GOOD.body), headers={"Content-Encoding": "gzip"}),
+        Fetch.BAD_DOCUMENT,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+async def test_a_broken_answer_counts_as_an_outage_and_keeps_the_known_keys(
+    server: KeyServer, source: HttpKeySource, clock: Clock, answer: Answer, outcome: Fetch
+) -> None:
+    server.answer = answer
+    assert await source.key("a") is NoKey.UNAVAILABLE
+    assert (server.fetches, source.last_fetch) == (1, outcome)
+    server.answer = GOOD
+    clock.now += COLD_PAUSE
+    assert await is_known(source, "a")
+    server.answer = answer
+    clock.now += REFRESH_PAUSE
+    assert await source.key("b") is NoKey.UNAVAILABLE
+    assert await is_known(source, "a")
+    assert (server.fetches, source.last_fetch) == (3, outcome)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, DEFAULT_AGE),
+        ({"Cache-Control": "public, max-age=3600, must-revalidate"}, 3600),
+        ({"Cache-Control": "MAX-AGE=3600"}, 3600),
+        ({"Cache-Control": 's-maxage=7200, max-age="3600"'}, 3600),
+        ({"Cache-Control": "s-maxage=7200"}, DEFAULT_AGE),
+        ({"Cache-Control": "max-age=3600", "Age": "600"}, 3000),
+        ({"Cache-Control": "max-age=3600", "Age": "garbage"}, 3600),
+        ({"Cache-Control": "max-age=3600", "Age": "99999"}, MIN_AGE),
+        ({"Cache-Control": "max-age=0"}, MIN_AGE),
+        ({"Cache-Control": "max-age=-5"}, DEFAULT_AGE),
+        ({"Cache-Control": "max-age=garbage"}, DEFAULT_AGE),
+        ({"Cache-Control": "no-store"}, MIN_AGE),
+        ({"Cache-Control": "no-cache, max-age=3600"}, MIN_AGE),
+        ({"Cache-Control": "max-age=31536000"}, MAX_AGE),
+        ({"Cache-Control": "max-age=99999999999999999999"}, MAX_AGE),
+    ],
+)
+def test_freshness_is_the_servers_within_our_bounds(
+    headers: dict[str, str], seconds: float
+) -> None:
+    assert fresh_seconds(httpx.Headers(headers)) == seconds
+
+
+def _entry(**changes: object) -> dict[str, object]:
+    return {**LocalIssuer(private_key()).jwks()["keys"][0], "kid": "a", **changes}
+
+
+def _elliptic() -> dict[str, object]:
+    return {"kid": "e", "kty": "EC", "crv": "P-256", "x": "AQ", "y": "AQ"}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        _elliptic(),
+        _entry(use="enc"),
+        _entry(alg="RS512"),
+        _entry(kty="oct", k="c2VjcmV0"),
+        _entry(kid=7),
+        _entry(n="AQAB"),
+        _entry(n=7),
+        _entry(n="!!"),
+        _entry(e="AQ"),
+        _entry(e=None),
+        _entry(n="_" * 4096),
+    ],
+)
+def test_an_entry_that_is_no_rs256_key_is_left_out(entry: dict[str, object]) -> None:
+    document = {"keys": [entry, _entry(kid="good")]}
+    assert set(parse_keys(json.dumps(document).encode())) == {"good"}
+
+
+def test_a_map_may_hold_bare_public_keys_and_no_other_kind() -> None:
+    curve = ec.generate_private_key(ec.SECP256R1()).public_key()
+    small = rsa.generate_private_key(public_exponent=65537, key_size=1024).public_key()
+
+    def pem(key: rsa.RSAPublicKey | ec.EllipticCurvePublicKey) -> str:
+        return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+    document = {"a": pem(private_key().public_key()), "curve": pem(curve), "small": pem(small)}
+    assert set(parse_keys(json.dumps(document).encode())) == {"a"}
+
+
+DOCUMENTS = st.recursive(
+    st.none() | st.integers() | st.text() | st.just(certificate()),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["keys", "kid", "a"]), inner)
+        | st.fixed_dictionaries({"kid": inner, "kty": st.just("RSA"), "n": inner, "e": inner})
+    ),
+    max_leaves=8,
+)
+
+
+@given(DOCUMENTS)
+def test_any_document_is_read_without_raising(document: object) -> None:
+    keys = parse_keys(json.dumps(document).encode())
+    assert all(isinstance(key, rsa.RSAPublicKey) for key in keys.values())
+
+
+@pytest.mark.parametrize(
+    "url", [GOOGLE_KEYS, FIREBASE_KEYS, "http://localhost:1/", "http://[::1]/"]
+)
+async def test_a_key_server_speaks_https_or_is_on_loopback(
+    url: str, client: httpx.AsyncClient
+) -> None:
+    assert HttpKeySource(url, client).last_fetch is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "canary",
+        "http://canary.example/keys",
+        "http://127.0.0.1.canary.example/",
+        "https:///canary",
+        "ftp://canary.example/",
+        "https://canary:secret@example.com/",
+        "https://canary\n.example/",
+    ],
+)
+async def test_another_address_is_refused_without_showing_it(
+    url: str, client: httpx.AsyncClient
+) -> None:
+    with pytest.raises(KeySourceError) as fault:
+        HttpKeySource(url, client)
+    assert "canary" not in str(fault.value)
+    assert fault.value.__cause__ is None
+    assert fault.value.__context__ is None or fault.value.__suppress_context__
+
+
+async def test_closing_ends_a_fetch_that_runs(server: KeyServer, source: HttpKeySource) -> None:
+    server.hold.clear()
+    waiter = asyncio.create_task(source.key("a"))
+    await asyncio.to_thread(server.arrived.wait)
+    await source.aclose()
+    await source.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter
+
+
+async def test_a_redirect_is_never_followed_even_by_a_client_that_would(
+    server: KeyServer, clock: Clock
+) -> None:
+    server.answer = Answer(status=302, headers={"Location": server.url})
+    async with httpx.AsyncClient(follow_redirects=True, trust_env=False) as eager:
+        source = HttpKeySource(server.url, eager, clock=clock)
+        assert await source.key("a") is NoKey.UNAVAILABLE
+    assert server.fetches == 1
