@@ -75,4 +75,8 @@ class EnvironmentFaultError(ListenFinalizationError):
 
 
 class KeysRejectedError(ListenFinalizationError):
-    """The provider refused the user's own keys: the job waits for others."""
+    """The user's own keys were refused, or are needed and absent: the job waits for others."""
+
+    def __init__(self, code: FailureCode = FailureCode.KEYS_REJECTED) -> None:
+        super().__init__()
+        self.code = code

@@ -73,7 +73,7 @@ def read_transcript(path: Path) -> Transcript:
 
 
 def safe_id(name: str) -> str:
-    """Return a name in `A-Za-z0-9_-`, at most 100 long; a changed name ends in a hash of the old."""
+    """Return a name in `A-Za-z0-9_-`, 1 to 100 long; a changed one ends in a hash of the old."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     if plain == name and 0 < len(name) <= _MAX_ID:
         return name

@@ -96,6 +96,7 @@ class FailureCode(StrEnum):
     SHUTDOWN = "shutdown"
     SESSION_LOST = "session_lost"
     KEYS_REJECTED = "keys_rejected"
+    KEYS_MISSING = "keys_missing"
     EVICTED = "evicted"
     ABANDONED = "abandoned"
 

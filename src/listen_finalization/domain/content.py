@@ -70,4 +70,5 @@ class Content:
     content_version: int
     language: str = "en"
     photo_count: int = 0
+    requires_byok: bool = False
     calendar_context: Mapping[str, Any] | None = field(default=None, repr=False)

@@ -163,6 +163,16 @@ class Job:
         return effect is not None and effect.final
 
     @property
+    def has_results(self) -> bool:
+        """Whether a step's result, which was made of `content_version`, is stored."""
+        return any(effect.step is not Step.FANOUT for effect in self.effects)
+
+    @property
+    def settled_deliveries(self) -> tuple[Effect, ...]:
+        """The deliveries that are not sent again, not even in a new budget."""
+        return tuple(effect for effect in self.deliveries if effect.final)
+
+    @property
     def deliveries(self) -> tuple[Effect, ...]:
         return tuple(e for e in self.effects if e.step is Step.FANOUT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from listen_finalization.domain import rules_admit, rules_owner, rules_recovery
@@ -83,10 +84,20 @@ def decide(
         return _checked(job, rules_admit.admit(job, command, facts), probed)
     if job is None:
         return _without_row(command)
+    job = _marked(job, conversation)
     answer = _identity(job, command) or repeated(job, command) or _misplaced(job, command)
     if answer is not None:
         return answer
     return _checked(job, _RULES[type(command)](job, command, facts), None)
+
+
+def _marked(job: Job, conversation: Conversation | None) -> Job:
+    """Let an open job need keys from the moment that its conversation does; never back."""
+    if job.terminal or job.requires_byok or conversation is None:
+        return job
+    if not (conversation.requires_byok and conversation.names(job)):
+        return job
+    return replace(job, requires_byok=True)
 
 
 def _without_row(command: Command) -> Answer:

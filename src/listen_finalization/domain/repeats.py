@@ -13,6 +13,7 @@ from listen_finalization.domain import guards
 from listen_finalization.domain.codes import Outcome, RefusalCode, Status, Step, Verb
 from listen_finalization.domain.commands import (
     Abandon,
+    Checkpoint,
     ClaimJob,
     Command,
     Complete,
@@ -20,6 +21,7 @@ from listen_finalization.domain.commands import (
     Fail,
     Fence,
     Park,
+    PresentKeys,
     Redispatch,
     Release,
     Replay,
@@ -36,6 +38,10 @@ _SETTLING = {
 }
 
 
+_CLAIMING = frozenset({Verb.CLAIM, Verb.FENCE})
+_ENDING = frozenset({Verb.PARK, Verb.REDISPATCH, Verb.FENCE})
+
+
 def repeated(job: Job, command: Command) -> Answer | None:
     """Answer a command that the row already shows as done; None for every other."""
     recognise = _RECOGNISERS.get(type(command))
@@ -49,8 +55,8 @@ def _last(job: Job) -> Verb:
 def _claim(job: Job, command: ClaimJob) -> Answer | None:
     if guards.claim_unused(job, command.claim_id):
         return None
-    if job.status is Status.LEASED and job.dispatch_generation == command.generation:
-        return unchanged(job, Verb.CLAIM)
+    if job.dispatch_generation == command.generation and _last(job) in _CLAIMING:
+        return unchanged(job, _last(job))
     return Refused(RefusalCode.CLAIM_LOST, job)
 
 
@@ -63,7 +69,8 @@ def _settled(job: Job, command: Complete | Fail | Release) -> Answer | None:
 
 
 def _requested(job: Job, command: Evict | Replay) -> Answer | None:
-    if job.claim_id != command.request_id or _last(job) is not verb_of(command):
+    asked = (verb_of(command), Verb.FENCE)
+    if job.claim_id != command.request_id or _last(job) not in asked:
         return None
     return unchanged(job, _last(job))
 
@@ -77,14 +84,19 @@ def _resent(job: Job, command: Resend) -> Answer | None:
 
 
 def _minted(job: Job, command: Park | Redispatch) -> Answer | None:
-    if job.dispatch_generation != command.generation + 1 or _last(job) is not verb_of(command):
+    if job.terminal:
+        same = job.dispatch_generation == command.generation
+        return unchanged(job, _last(job)) if same and _last(job) in _ENDING else None
+    minted = job.dispatch_generation == command.generation + 1
+    return unchanged(job, _last(job)) if minted and _last(job) is verb_of(command) else None
+
+
+def _fenced(job: Job, command: Fence | PresentKeys | Abandon | Checkpoint) -> Answer | None:
+    if isinstance(command, Checkpoint) and job.claim_id != command.claim.claim_id:
         return None
-    return unchanged(job, _last(job))
-
-
-def _ended(job: Job, command: Fence | Abandon) -> Answer | None:
-    asked = Outcome.FENCED if isinstance(command, Fence) else Outcome.ABANDONED
-    return unchanged(job, verb_of(command)) if job.outcome is asked else None
+    if isinstance(command, Abandon) and _last(job) is Verb.ABANDON:
+        return unchanged(job, Verb.ABANDON)
+    return unchanged(job, Verb.FENCE) if job.outcome is Outcome.FENCED else None
 
 
 _RECOGNISERS: dict[type[Any], Callable[[Job, Any], Answer | None]] = {
@@ -97,6 +109,8 @@ _RECOGNISERS: dict[type[Any], Callable[[Job, Any], Answer | None]] = {
     Resend: _resent,
     Park: _minted,
     Redispatch: _minted,
-    Fence: _ended,
-    Abandon: _ended,
+    Fence: _fenced,
+    Abandon: _fenced,
+    PresentKeys: _fenced,
+    Checkpoint: _fenced,
 }

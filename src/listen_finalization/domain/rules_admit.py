@@ -68,7 +68,7 @@ def _repeat_open(
         if guards.lease_free(present, now, None):
             return fenced(present, command.actor, now)
         return unchanged(present, Verb.ADMIT)
-    reads_later = present.status is not Status.LEASED and not present.effects
+    reads_later = present.status is not Status.LEASED and not present.has_results
     if reads_later or not guards.newer_content(conversation, present):
         return unchanged(present, Verb.ADMIT)
     noted = replace(conversation, wanted_version=conversation.content_version)
@@ -151,6 +151,6 @@ def _reattached(row: Job, conversation: Conversation, command: Admit, facts: Fac
         attempt_count=0,
         releases=0,
         content_version=None,
-        effects=(),
+        effects=row.settled_deliveries,
     )
     return replace(_admitted(job, conversation, command, facts.now), drop_results=True)

@@ -36,16 +36,17 @@ def claim(job: Job, command: ClaimJob, facts: Facts) -> Step:
     if not guards.keys_present(job, command.holds_keys):
         return Refused(RefusalCode.KEYS_REQUIRED, job)
     if not guards.conversation_ours(conversation, job) or conversation is None:
-        return fenced(job, command.actor, facts.now)
+        return fenced(replace(job, claim_id=command.claim_id), command.actor, facts.now)
     if not guards.budget_left(job, facts.policy):
-        return exhausted(job, conversation, Verb.CLAIM, command.actor, facts)
+        marked = replace(job, claim_id=command.claim_id)
+        return exhausted(marked, conversation, Verb.CLAIM, command.actor, facts)
     return Decision(_leased(job, conversation, command, facts), Verb.CLAIM)
 
 
 def _leased(job: Job, conversation: Conversation, command: ClaimJob, facts: Facts) -> Job:
     now = facts.now
     end = Instant(now + facts.policy.lease)
-    pinned = job.effects and job.content_version is not None
+    pinned = job.has_results and job.content_version is not None
     retries = [r for r in (job.last_task_retry, command.task_retry) if r is not None]
     return moved(
         job,
@@ -81,11 +82,12 @@ def checkpoint(job: Job, command: Checkpoint, facts: Facts) -> Step:
     """Extend the lease; with effects, prove that the conversation is still ours and store them."""
     if not guards.owner(job, command.claim):
         return Refused(RefusalCode.OWNERSHIP_LOST, job)
-    if command.effects and not guards.conversation_ours(facts.conversation, job):
+    writes = bool(command.effects or command.results or command.memories)
+    if writes and not guards.conversation_ours(facts.conversation, job):
         return fenced(job, command.actor, facts.now)
     end = Instant(max(facts.now + facts.policy.lease, job.lease_expires_at or 0))
     effects = merged(job.effects, command.effects)
-    if end == job.lease_expires_at and effects == job.effects:
+    if end == job.lease_expires_at and not writes:
         return Decision(job, Verb.CHECKPOINT, changed=False)
     after = replace(
         job, lease_expires_at=end, reconcile_after_at=end, updated_at=facts.now, effects=effects
@@ -146,8 +148,9 @@ def fail(job: Job, command: Fail, facts: Facts) -> Step:
 
 def release(job: Job, command: Release, facts: Facts) -> Step:
     """Give the job back without an attempt; too many environment faults become failures."""
-    if not guards.owner(job, command.claim):
-        return Refused(RefusalCode.OWNERSHIP_LOST, job)
+    owned = _owned(job, command, facts)
+    if not isinstance(owned, Conversation):
+        return owned
     environment = command.cause is ReleaseCause.ENVIRONMENT
     if environment and not guards.releases_left(job, command.lane_paused, facts.policy):
         failure = Fail(

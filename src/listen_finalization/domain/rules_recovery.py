@@ -30,7 +30,7 @@ from listen_finalization.domain.commands import (
 )
 from listen_finalization.domain.decision import Decision, Facts, Refused, moved, unchanged
 from listen_finalization.domain.decision import Step as Answer
-from listen_finalization.domain.ending import dead_lettered, exhausted, fenced
+from listen_finalization.domain.ending import dead_lettered, exhausted, fenced, finish
 from listen_finalization.domain.job import Effect, Instant, Job
 from listen_finalization.domain.opening import named
 from listen_finalization.domain.policy import Policy
@@ -142,11 +142,12 @@ def postpone(job: Job, command: Postpone, facts: Facts) -> Answer:
         return Refused(RefusalCode.STALE_GENERATION, job)
     if not guards.lease_free(job, facts.now, None):
         return Refused(RefusalCode.LEASE_HELD, job)
+    due = Instant(facts.now + command.delay)
+    if job.reconcile_after_at == due:
+        return unchanged(job, Verb.POSTPONE)
     if job.reconcile_after_at != command.seen_due:
         return Refused(RefusalCode.NOT_DUE, job)
-    later = replace(
-        job, reconcile_after_at=Instant(facts.now + command.delay), updated_at=facts.now
-    )
+    later = replace(job, reconcile_after_at=due, updated_at=facts.now)
     return Decision(later, Verb.POSTPONE)
 
 
@@ -155,6 +156,8 @@ def evict(job: Job, command: Evict, facts: Facts) -> Answer:
     current = guards.generation_current(job, command.generation)
     if not current or not guards.epoch_current(job, command.epoch):
         return Refused(RefusalCode.STALE_GENERATION, job)
+    if not guards.conversation_ours(facts.conversation, job):
+        return fenced(replace(job, claim_id=command.request_id), command.actor, facts.now)
     after = moved(
         job,
         Verb.EVICT,
@@ -200,7 +203,7 @@ def _replayed(job: Job, command: Replay, now: Instant, policy: Policy) -> Job:
         failure_code=None,
         outcome=None,
         content_version=None,
-        effects=(),
+        effects=job.settled_deliveries,
         reconcile_after_at=now + policy.handover_delay(1),
     )
 
@@ -258,6 +261,10 @@ def abandon(job: Job, command: Abandon, facts: Facts) -> Answer:
         return Refused(RefusalCode.NOT_DUE, job)
     if not guards.conversation_ours(conversation, job) or conversation is None:
         return fenced(job, command.actor, facts.now)
+    if guards.only_deliveries_open(job):
+        return finish(
+            job, conversation, Verb.ABANDON, command.actor, facts, code=FailureCode.ABANDONED
+        )
     return dead_lettered(
         job,
         conversation,

@@ -107,9 +107,9 @@ TABLE: dict[Verb, Transition] = dict(
         _row(
             Verb.RELEASE,
             (L,),
-            (Q, B, D, C),
+            (Q, B),
             "owner",
-            ("owner", "releases_left"),
+            ("owner", "conversation_ours", "releases_left"),
             "attempt given back, releases+1; environment: generation+1 and due after the delay",
         ),
         _row(
@@ -156,7 +156,7 @@ TABLE: dict[Verb, Transition] = dict(
             (L,),
             (Q, B),
             "operator",
-            ("generation_current", "epoch_current"),
+            ("generation_current", "epoch_current", "conversation_ours"),
             "generation+1, due now; the attempt stays counted",
         ),
         _row(
@@ -179,10 +179,11 @@ TABLE: dict[Verb, Transition] = dict(
         _row(
             Verb.ABANDON,
             (B,),
-            (D,),
+            (D, C),
             "sweep",
             ("old_enough", "conversation_ours"),
-            "outcome abandoned; conversation failed and discarded",
+            "outcome abandoned; conversation failed and discarded; completed when only "
+            "deliveries are open",
         ),
         _row(
             Verb.PURGE,

@@ -102,12 +102,12 @@ def content(connection: sqlite3.Connection, uid: str, conversation_id: str) -> C
     row = connection.execute(STATEMENTS["read_content"], place).fetchone()
     if row is None:
         return None
-    version, language, photos, context = row
+    version, language, photos, byok, context = row
     segments = tuple(
         Segment(*found) for found in connection.execute(STATEMENTS["read_segments"], place)
     )
     calendar = json.loads(context) if context else None
-    return Content(segments, version, language, photos, calendar)
+    return Content(segments, version, language, photos, bool(byok), calendar)
 
 
 def results(connection: sqlite3.Connection, job_id: str) -> Mapping[tuple[Step, int], str]:

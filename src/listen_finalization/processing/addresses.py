@@ -188,7 +188,7 @@ def _is_public(address: Address | None) -> bool:
         if address in _NAT64:
             return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
         return address in _UNICAST_V6 and not any(address in network for network in _REFUSED_V6)
-    if address is None or address.is_multicast or address.is_reserved:
+    if address is None or address.is_multicast:
         return False
     return address.is_global and not any(address in network for network in _REFUSED_V4)
 

@@ -20,7 +20,7 @@ from listen_finalization.processing.speech.topics import category_of, title_of
 
 _TOPICS = 8
 _FEWEST_CONTENT_WORDS = 5
-_LENGTHS = ((120, 2), (350, 3), (900, 4), (2_000, 5))
+_LENGTHS = ((60, 2), (200, 3), (600, 4), (1_800, 5))
 _LONGEST = 6
 
 

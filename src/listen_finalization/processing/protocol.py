@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,6 +20,7 @@ class Request:
     content: Content = field(repr=False)
     force_process: bool
     timeout: float
+    keys: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 class Processor(Protocol):

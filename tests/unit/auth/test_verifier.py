@@ -76,6 +76,8 @@ async def test_a_larger_clock_difference_is_refused(span: int, policy: TokenPoli
     begins = make(nbf=NOW + span)
     late = make(iat=NOW - 3600, exp=NOW - span)
     assert await reason_for(early, policy) is Reason.NOT_YET_VALID
+    early["nbf"] = NOW
+    assert await reason_for(early, policy) is Reason.NOT_YET_VALID
     assert await reason_for(begins, policy) is Reason.NOT_YET_VALID
     assert await reason_for(late, policy) is Reason.EXPIRED
 
@@ -343,6 +345,12 @@ async def test_two_headers_are_refused_even_when_both_are_good() -> None:
 async def test_the_scheme_is_compared_without_case(scheme: str) -> None:
     answer = await verifier().verify([f"{scheme} {signed(service_claims())}"])
     assert isinstance(answer, Verified)
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Token", "Bearer:", "Bearerx", "", "JWT"])
+async def test_a_good_token_under_another_scheme_is_refused(scheme: str) -> None:
+    answer = await verifier().verify([f"{scheme} {signed(service_claims())}"])
+    assert answer == Refused(Reason.MALFORMED)
 
 
 async def test_a_token_of_8_kib_passes_and_one_byte_more_does_not() -> None:

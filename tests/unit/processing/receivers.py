@@ -23,7 +23,7 @@ SECRET = b"canary-secret-0123456789-abc"
 BODY = b'{"title":"canary-body"}'
 NOW = 1_760_000_000
 JOB = "0191b2c4-7f00-8abc-9def-0123456789ab"
-SHORT = 0.1
+SHORT = 0.2
 NAME = "canary-host.example"
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

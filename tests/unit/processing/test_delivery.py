@@ -272,9 +272,13 @@ async def test_a_receiver_that_drops_repeats_sees_each_event_once() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     answers = in_turn(status(500), reset, late, status(200))
-    async with receiving(answers) as receiver, sender(time_limit=SHORT) as webhooks:
+    async with (
+        receiving(answers) as receiver,
+        sender() as patient,
+        sender(time_limit=SHORT) as hasty,
+    ):
         sent = delivery(receiver.url)
-        results = [(await webhooks.send(sent)).verdict for _ in range(4)]
+        results = [(await one.send(sent)).verdict for one in (patient, patient, hasty, patient)]
 
     assert results == [Verdict.RETRY, Verdict.RETRY, Verdict.RETRY, Verdict.DELIVERED]
     ids = {

@@ -92,6 +92,13 @@ def test_a_changed_header_is_refused(change: dict[str, str]) -> None:
         signing.verify(SECRET, BODY, headers=SIGNED | change, now=NOW)
 
 
+@pytest.mark.parametrize("delivery_id", ["", "msg.1", "msg 1", "x" * 65])
+def test_an_id_that_could_move_the_border_of_the_signed_parts_is_refused(delivery_id: str) -> None:
+    headers = signing.headers(SECRET, BODY, delivery_id=delivery_id, timestamp=NOW)
+    with pytest.raises(signing.SignatureError):
+        signing.verify(SECRET, BODY, headers=headers, now=NOW)
+
+
 @pytest.mark.parametrize("name", SIGNED)
 def test_a_missing_header_is_refused(name: str) -> None:
     left = {key: value for key, value in SIGNED.items() if key != name}

@@ -45,6 +45,7 @@ _TAIL = re.compile(
 )
 _LONGEST, _SHORTEST = 26, 4
 _ENOUGH = 2.4
+_ALIKE = 0.8
 _SHOWN = 12
 
 
@@ -73,7 +74,7 @@ def action_items_of(sentences: Iterable[Sentence], language: Language) -> tuple[
 def _distinct(tasks: Sequence[_Task]) -> list[_Task]:
     kept: list[_Task] = []
     for task in tasks:
-        if all(alike(task.sentence, other.sentence) <= 0.6 for other in kept):
+        if all(alike(task.sentence, other.sentence) <= _ALIKE for other in kept):
             kept.append(task)
         if len(kept) == _SHOWN:
             break
@@ -105,7 +106,8 @@ def _score(found: re.Match[str], text: str, sentence: Sentence) -> float:
     verb, dated = found["verb"], spoken_date(text) is not None
     groups = found.groupdict()
     who, how = groups.get("who"), (groups.get("how") or "").strip()
-    if verb in SHOWING_VERBS and not dated:
+    together = found[0].lower().startswith("let's")
+    if verb in SHOWING_VERBS and (together or not dated):
         return 0.0
     if sentence.question and who is not None:
         return 0.0

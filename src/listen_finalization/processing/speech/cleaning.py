@@ -21,7 +21,9 @@ FINAL = ".!?\u2026\u3002\uff01\uff1f\u061f\u0964\u06d4"
 """What ends a sentence, in the scripts that have a mark of their own."""
 
 _ASKING = ("?", "\uff1f", "\u061f")
-_EDGES = "\"'`.,;:!?-\u2013\u2014\u2026()[]{}\u00ab\u00bb\u201c\u201d\u201e*/\u00bf\u00a1\u060c\u061b\u061f\u3002\uff01\uff1f\u3001\uff0c"
+_EDGES = FINAL + (
+    "\"'`,;:-\u2013\u2014()[]{}\u00ab\u00bb\u201c\u201d\u201e*/\u00bf\u00a1\u060c\u061b\u3001\uff0c"
+)
 _QUOTES = "\"')\u201d\u00bb"
 _SPELLED = re.compile(r"\b(?:[^\W\d_]_)+")
 _CLITIC = re.compile(r" (['](?:s|re|ve|ll|d|m|t)\b)", re.IGNORECASE)

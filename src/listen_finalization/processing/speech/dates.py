@@ -40,15 +40,16 @@ _DATE = (
 _WHEN = re.compile(
     rf"\b(?:{_DATE}|{_CLOCK})(?:,? (?:at |on |or )?(?:{_DATE}|{_CLOCK})){{0,2}}", re.I
 )
+_DEFINITE = re.compile(rf"\d|{_DAY}|tomorrow|o'clock|\b(?:{MONTHS})\b", re.IGNORECASE)
 _OVER = re.compile(r"\b(?:last|yesterday|ago|was|were|had|did|used to)\b", re.IGNORECASE)
 _LONGEST = 25
 _CLEAR = 0.5
 
 
 def spoken_date(text: str) -> str | None:
-    """Return the first date or time of day of an English text as it was said."""
-    found = _WHEN.search(text)
-    return found[0].strip() if found else None
+    """Return the most definite date or time of day of an English text as it was said."""
+    found = [match[0].strip() for match in _WHEN.finditer(text)]
+    return max(found, key=lambda when: (bool(_DEFINITE.search(when)), len(when)), default=None)
 
 
 def events_of(sentences: Iterable[Sentence], language: Language) -> tuple[Event, ...]:

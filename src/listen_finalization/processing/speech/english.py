@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from listen_finalization.processing.speech.languages import words
+from listen_finalization.processing.speech.languages import pairs, words
 
 CLOSERS = words(
     """
@@ -14,36 +14,19 @@ CLOSERS = words(
 )
 """English words that a broken-off sentence ends with."""
 
-EMPTY_PAIRS = frozenset(
-    (
-        "i mean",
-        "you know",
-        "you see",
-        "let's see",
-        "i guess",
-        "all right",
-        "of course",
-        "i dunno",
-        "first of",
-    )
+EMPTY_PAIRS = pairs(
+    """
+    i mean, you know, you see, let's see, i guess, all right, of course, i dunno, first of
+    """
 )
 """Openings of two English words that say nothing."""
 
-REAL_PAIRS = frozenset(
-    (
-        *(
-            "so far",
-            "so many",
-            "so much",
-            "or else",
-            "well done",
-            "no one",
-            "no problem",
-            "no doubt",
-        ),
-        *("no matter", "right side", "great idea", "good idea", "now that", "no pain", "cool down"),
-        *("sure thing", "because of", "no more", "plus or", "no need", "right hand", "right now"),
-    )
+REAL_PAIRS = pairs(
+    """
+    so far, so many, so much, or else, well done, no one, no problem, no doubt, no matter, right
+    side, great idea, good idea, now that, no pain, cool down, sure thing, because of, no more,
+    plus or, no need, right hand, right now
+    """
 )
 """Pairs of English words in which an opener is more than an opener."""
 
@@ -79,6 +62,7 @@ SUBJECTS = words(
 )
 """English words that a restarted sentence begins with again."""
 
+ARTICLES = words("the a an this that our your my his her their each")
 DETERMINERS = words(
     """
     the a an this these those my your his her its our their some any each every no another of both
@@ -138,7 +122,7 @@ DELIVERY_VERBS = words(
     negotiate notify order organise organize pay phone post prepare print produce provide publish
     register remind renew repair reply report request reschedule research resend review revise
     rewrite schedule send set share ship sign submit talk test train transcribe translate update
-    upload verify write take hire
+    upload verify write take hire drink reduce
     """
 )
 """Verbs that hand something over or get something done, so that they need no date to be a task."""

@@ -27,7 +27,7 @@ _PERSON = re.compile(
     r"working)|"
     r"I(?: \w+)? (?:live|work|grew up|was born|moved|study|studied|take|smoke|exercise)\b|"
     r"years old|"
-    r"I've (?:been|had|worked|lived)|I(?: used to)? have (?:a|an|two|three|type|been))\b",
+    r"I've (?:been|had|worked|lived)|I(?: used to)? have (?:type|been|diabetes|asthma|\w+ (?:kids|children|sons?|daughters?|brothers?|sisters?)))\b",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
@@ -52,7 +52,7 @@ _MEASURE = re.compile(
     r"half))[ -]?(?:\w+[ -])?(?:percent|%|euros?|"
     r"dollars?|pounds?|milliseconds?|milligrams?|mg|hours?|days?|weeks?|months?|years?|million|"
     r"people|"
-    r"kilos?|times a)\b",
+    r"kilos?|times a)\b|\b\d+ over \d+",
     re.IGNORECASE,
 )
 _ABOUT_A_PERSON = 0.9

@@ -17,6 +17,11 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def pairs(text: str) -> frozenset[str]:
+    """Return the phrases of a list that is written as text with commas."""
+    return frozenset(" ".join(phrase.split()) for phrase in text.split(","))
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
     """What is known of one language. `stemmer` names a Snowball algorithm, or is empty."""
@@ -105,7 +110,8 @@ _ENGLISH = Language(
     ),
     openers=words(
         "so yeah yep yes yup okay ok oh well and but or alright hey right now cool great anyway "
-        "anyways actually basically also plus 'cause cause 'kay kay no nope hi hello sure because then"
+        "anyways actually basically also plus 'cause cause 'kay kay no nope hi hello sure because "
+        "then"
     ),
 )
 
@@ -208,7 +214,34 @@ _DUTCH = _other(
     "dus ja nou en maar oké ok okay goed",
 )
 
-_STEMMERS = ["ar", "arabic", "ca", "catalan", "cs", "czech", "da", "danish", "el", "greek", "et", "estonian", "eu", "basque", "fi", "finnish", "ga", "irish", "hi", "hindi", "hu", "hungarian", "hy", "armenian", "id", "indonesian", "lt", "lithuanian", "ne", "nepali", "no", "norwegian", "nb", "norwegian", "pl", "polish", "ro", "romanian", "ru", "russian", "sr", "serbian", "sv", "swedish", "ta", "tamil", "tr", "turkish"]
+_STEMMER_OF: Mapping[str, str] = MappingProxyType(
+    {
+        "ar": "arabic",
+        "ca": "catalan",
+        "cs": "czech",
+        "da": "danish",
+        "el": "greek",
+        "et": "estonian",
+        "eu": "basque",
+        "fi": "finnish",
+        "ga": "irish",
+        "hi": "hindi",
+        "hu": "hungarian",
+        "hy": "armenian",
+        "id": "indonesian",
+        "lt": "lithuanian",
+        "ne": "nepali",
+        "no": "norwegian",
+        "nb": "norwegian",
+        "pl": "polish",
+        "ro": "romanian",
+        "ru": "russian",
+        "sr": "serbian",
+        "sv": "swedish",
+        "ta": "tamil",
+        "tr": "turkish",
+    }
+)
 
 _KNOWN: Mapping[str, Language] = MappingProxyType(
     {
@@ -216,7 +249,6 @@ _KNOWN: Mapping[str, Language] = MappingProxyType(
         for known in (_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _DUTCH)
     }
 )
-_STEMMER_OF = dict(zip(_STEMMERS[::2], _STEMMERS[1::2], strict=True))
 
 
 def language_of(tag: str) -> Language:

@@ -45,7 +45,8 @@ def told(sentence: Sentence, language: Language, *, again: bool = False) -> str:
     rest = sentence.text[belief.end() :] if belief else sentence.text
     if sentence.question or not _can_be_reported(rest, sentence):
         quoted = sentence.text.replace('"', "'")
-        return f'{name} {"asked" if sentence.question else "said"}: "{quoted}"'
+        verb = "asked" if sentence.question else "added" if again else "said"
+        return f'{name} {verb}: "{quoted}"'
     verb = "thought" if belief else "suggested" if _ADVICE.search(rest) else "said"
     verb = "added" if again and verb == "said" else verb
     return f"{name} {verb} that {lowered(rest)}"
@@ -67,7 +68,7 @@ def opening(speakers: Sequence[str], phrases: Sequence[Phrase]) -> str:
     names = [name for name in map(named, speakers) if name]
     if not phrases or not names:
         return ""
-    topics = enumerated([phrase.text for phrase in phrases[:_TOPICS]])
+    topics = enumerated([phrase.with_article for phrase in phrases[:_TOPICS]])
     if len(names) == 1:
         return f"{names[0]} talked about {topics}."
     rest = len(names) - _LISTED

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from listen_finalization.processing.speech.english import DETERMINERS, VERB_CUES
+from listen_finalization.processing.speech.english import ARTICLES, DETERMINERS, VERB_CUES
 from listen_finalization.processing.speech.languages import Language
 from listen_finalization.processing.speech.sentences import Sentence, is_content
 
@@ -20,11 +20,20 @@ _TOKEN = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A key phrase as it was most often written, its stems and its weight (above 0)."""
+    """A key phrase as it was most often written, its stems and its weight (above 0).
+
+    `definite` says that the English phrase is one thing, of which people speak with an article.
+    """
 
     text: str
     stems: tuple[str, ...]
     weight: float
+    definite: bool = False
+
+    @property
+    def with_article(self) -> str:
+        """Return the phrase as it stands within a sentence."""
+        return f"the {self.text}" if self.definite else self.text
 
 
 @dataclass(slots=True)
@@ -36,6 +45,7 @@ class _Tally:
     noun: Counter[str] = field(default_factory=Counter)
     verb: Counter[str] = field(default_factory=Counter)
     last: Counter[str] = field(default_factory=Counter)
+    articles: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
 def key_phrases(
@@ -106,6 +116,7 @@ def _count(
                 form = " ".join(run[start : start + size])
                 tally.forms.setdefault(key, Counter())[form] += 1
                 tally.places.setdefault(key, set()).add(position)
+                tally.articles[key] += start == 0 and before in ARTICLES
 
 
 def _weighed(tally: _Tally, total: int, language: Language) -> Iterator[Phrase]:
@@ -121,7 +132,9 @@ def _weighed(tally: _Tally, total: int, language: Language) -> Iterator[Phrase]:
             weight *= _nounness(tally, key, count)
         if weight > 0:
             _note_nested(nested, key, count)
-            yield Phrase(_form(tally.forms[key]), key, weight)
+            form = _form(tally.forms[key])
+            single = not form.endswith("s") and tally.articles[key] * 3 >= count
+            yield Phrase(form, key, weight, definite=single and language.english)
 
 
 def _spread(places: set[int], total: int) -> float:

@@ -1,0 +1,73 @@
+"""What the services tell about themselves: closed event names, bounded codes, no content.
+
+A job id is a hash and may be shown. Exceptions are told by their class alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from enum import StrEnum
+
+_LOG = logging.getLogger("listen_finalization")
+
+
+class Event(StrEnum):
+    """Every event that is logged and counted."""
+
+    JOB_ADMITTED = "job_admitted"
+    ADMISSION_REFUSED = "admission_refused"
+    ENQUEUE_FAILED = "enqueue_failed"
+    JOB_CLAIMED = "job_claimed"
+    CLAIM_REFUSED = "claim_refused"
+    JOB_COMPLETED = "job_completed"
+    JOB_FENCED = "job_fenced"
+    JOB_FAILED = "job_failed"
+    JOB_DEAD_LETTERED = "job_dead_lettered"
+    JOB_RELEASED = "job_released"
+    OWNERSHIP_LOST = "ownership_lost"
+    RENEWAL_FAILED = "renewal_failed"
+    STEP_FAULT = "step_fault"
+    STEP_OUTLIVED = "step_outlived"
+    TOKEN_REFUSED = "token_refused"
+    BODY_REFUSED = "body_refused"
+    DELIVERY_POSTPONED = "delivery_postponed"
+    ROW_SET_ASIDE = "row_set_aside"
+    ROUND_DONE = "round_done"
+    ROUND_FAILED = "round_failed"
+    STORE_FAULT = "store_fault"
+
+
+class Signals:
+    """Counts events by code and writes one JSON log line for each."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[Event, str]] = Counter()
+
+    def emit(
+        self,
+        event: Event,
+        *,
+        code: StrEnum | None = None,
+        job_id: str | None = None,
+        fault: BaseException | None = None,
+        level: int = logging.INFO,
+        **numbers: int,
+    ) -> None:
+        """Record one event. `fault` is told by its class; `numbers` are counts and sizes."""
+        self.counts[event, code or ""] += 1
+        if not _LOG.isEnabledFor(level):
+            return
+        line: dict[str, str | int] = {"event": event}
+        if code is not None:
+            line["code"] = code
+        if job_id is not None:
+            line["job_id"] = job_id
+        if fault is not None:
+            line["fault"] = f"{type(fault).__module__}.{type(fault).__qualname__}"
+        _LOG.log(level, json.dumps(line | numbers))
+
+    def count(self, event: Event, code: str = "") -> int:
+        """Return how often an event was emitted with a code (or without one)."""
+        return self.counts[event, code]

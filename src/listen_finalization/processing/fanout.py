@@ -1,0 +1,98 @@
+"""Deliveries to the user's destinations: proven, marked sent, sent, their results noted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container
+from dataclasses import replace
+from typing import Protocol
+
+from listen_finalization.domain.codes import EffectCode, EffectState, Step
+from listen_finalization.domain.effect_key import delivery_id, idempotency_key
+from listen_finalization.domain.job import Effect, Job
+from listen_finalization.lease import Lease
+from listen_finalization.processing.delivery import Delivery, DeliveryResult, Destination, Verdict
+from listen_finalization.processing.destinations import Destinations
+
+NOTE_EVERY = 1.0
+"""Seconds between two writes of results while a fanout is under way (contract 9)."""
+
+_STATES = {
+    Verdict.DELIVERED: EffectState.DONE,
+    Verdict.RETRY: EffectState.PENDING,
+    Verdict.DROP: EffectState.DROPPED,
+}
+
+
+class Sender(Protocol):
+    """Sends one delivery and never raises for trouble on the way."""
+
+    async def send(self, delivery: Delivery) -> DeliveryResult: ...
+
+
+class Fanout:
+    """One job's deliveries; the ledger on the row says which are still owed."""
+
+    def __init__(self, destinations: Destinations, sender: Sender) -> None:
+        self._destinations = destinations
+        self._sender = sender
+
+    async def planned(self, uid: str) -> tuple[Effect, ...]:
+        """Return a pending line for each enabled destination of the user."""
+        found = await self._destinations.of(uid)
+        return tuple(Effect(Step.FANOUT, EffectState.PENDING, d.id) for d in found)
+
+    async def send(self, lease: Lease, body: bytes) -> bool:
+        """Send what is owed and note the results; True where no delivery is owed any more.
+
+        Everything that may leave is marked sent by one checkpoint before the first byte leaves.
+        Raises the errors of `Lease.prove`.
+        """
+        owed = [line for line in lease.job.deliveries if not line.final]
+        if not owed:
+            return True
+        known = {d.id: d for d in await self._destinations.of(lease.job.uid)}
+        marked = [_marked(line, known) for line in owed]
+        await lease.prove(tuple(marked))
+        leaving = [line for line in marked if not line.final]
+        tasks = {
+            asyncio.ensure_future(self._deliver(lease.job, line, known, body)) for line in leaving
+        }
+        try:
+            await _note(lease, tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+        return all(line.final for line in lease.job.deliveries)
+
+    async def _deliver(
+        self, job: Job, line: Effect, known: dict[str, Destination], body: bytes
+    ) -> Effect:
+        name = line.destination or ""
+        delivery = Delivery(
+            destination=known[name],
+            idempotency_key=idempotency_key(job.job_id, name),
+            delivery_id=delivery_id(job.job_id, name),
+            body=body,
+        )
+        result = await self._sender.send(delivery)
+        return replace(line, state=_STATES[result.verdict], code=result.code)
+
+
+def _marked(line: Effect, known: Container[str | None]) -> Effect:
+    """Mark a line sent, or dropped where its destination was removed since."""
+    if line.destination not in known:
+        return replace(line, state=EffectState.DROPPED, code=EffectCode.DESTINATION_GONE)
+    return replace(line, state=EffectState.SENT, code=None, tries=line.tries + 1)
+
+
+async def _note(lease: Lease, tasks: set[asyncio.Task[Effect]]) -> None:
+    """Write results as they come, at most one write a second."""
+    waiting = set(tasks)
+    while waiting:
+        ended, waiting = await asyncio.wait(waiting, timeout=NOTE_EVERY)
+        if ended and waiting:
+            more, waiting = await asyncio.wait(waiting, timeout=NOTE_EVERY)
+            ended |= more
+        if ended:
+            await lease.prove(tuple(task.result() for task in ended))

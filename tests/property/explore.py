@@ -1,0 +1,177 @@
+"""Breadth-first search over the bounded worlds; `python -m tests.property.explore [--full]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from listen_finalization.domain.codes import RefusalCode
+
+from .actions import steps
+from .core import Edge as TableEdge
+from .liveness import Healthy
+from .scenarios import CI, FULL
+from .standing import broken_in_state
+from .world import Label, Scenario, State, World
+
+Verdict = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Report:
+    """What one exploration saw; `faults` maps a rule and the verb that broke it to a trace."""
+
+    scenario: str
+    states: int = 0
+    transitions: int = 0
+    depth: int = 0
+    stores: int = 0
+    cut: int = 0
+    seconds: float = 0.0
+    complete: bool = True
+    edges: Counter[TableEdge] = field(default_factory=Counter)
+    codes: Counter[RefusalCode] = field(default_factory=Counter)
+    faults: dict[Verdict, tuple[str, ...]] = field(default_factory=dict)
+    counts: Counter[Verdict] = field(default_factory=Counter)
+
+    def line(self) -> str:
+        return (
+            f"{self.scenario}: {self.states} states, {self.transitions} transitions, depth "
+            f"{self.depth}, {self.stores} stores, {self.cut} at the bounds, "
+            f"{self.seconds:.1f} s{'' if self.complete else ' (stopped)'}"
+        )
+
+
+class Explorer:
+    """Visits every state of a scenario once, nearest first, so that a first trace is shortest."""
+
+    def __init__(self, scenario: Scenario, *, stop_at: str | None = None) -> None:
+        self.world = World(scenario)
+        self.healthy = Healthy(self.world.core, scenario.destinations)
+        self.report = Report(scenario.name)
+        self.stop_at = stop_at
+        self._from: dict[State, tuple[State, Label] | None] = {}
+        self._checked: set[tuple[object, ...]] = set()
+        self._lively: set[tuple[object, ...]] = set()
+
+    def run(self, limit: int | None = None) -> Report:
+        """Search to the end of the bounds, to `limit` states, or to the fault waited for."""
+        started, report = time.monotonic(), self.report
+        layer = list(self.world.starts())
+        for state in layer:
+            self._from[state] = None
+        while layer and not self._over(limit):
+            report.depth += 1
+            layer = self._next_layer(layer, limit)
+        report.complete = not layer
+        report.states = len(self._from)
+        report.stores = len(self._lively)
+        report.seconds = time.monotonic() - started
+        return report
+
+    def _over(self, limit: int | None) -> bool:
+        found = self.stop_at is not None and any(r == self.stop_at for r, _ in self.report.faults)
+        return found or (limit is not None and len(self._from) >= limit)
+
+    def _next_layer(self, layer: list[State], limit: int | None) -> list[State]:
+        fresh: list[State] = []
+        report, known = self.report, self._from
+        for state in layer:
+            if not self.world.within(state):
+                report.cut += 1
+                continue
+            for edge in steps(self.world, state):
+                report.transitions += 1
+                outcome = edge.outcome
+                if outcome is not None:
+                    if outcome.code is not None:
+                        report.codes[outcome.code] += 1
+                    for visited in outcome.edges:
+                        report.edges[visited] += 1
+                if edge.state not in known:
+                    known[edge.state] = (state, edge.label)
+                    fresh.append(edge.state)
+                    self._look_at(edge.state)
+                if edge.broken:
+                    self._note(edge.broken, state, edge.label)
+            if self._over(limit):
+                break
+        return fresh
+
+    def _look_at(self, state: State) -> None:
+        conversation, rows, results, _, ghost = state
+        key = (conversation, rows, results, ghost)
+        if key in self._checked:
+            return
+        self._checked.add(key)
+        broken = broken_in_state(self.world.core, state)
+        if broken:
+            self._note(broken, state, None)
+        if (rows, conversation) not in self._lively:
+            self._lively.add((rows, conversation))
+            stuck = self.healthy.stuck(rows, conversation)
+            if stuck is not None:
+                self._note((stuck,), state, None)
+
+    def _note(self, broken: Iterable[str], state: State, label: Label | None) -> None:
+        last = label
+        if last is None:
+            origin = self._from[state]
+            last = origin[1] if origin is not None else Label("start")
+        for name in broken:
+            verdict = (name, str(last.what if not last.order else _verb(last)))
+            self.report.counts[verdict] += 1
+            if verdict not in self.report.faults:
+                self.report.faults[verdict] = self.trace(state, label)
+
+    def trace(self, state: State, label: Label | None) -> tuple[str, ...]:
+        """Return the shortest way to a state, and the step that was taken from it."""
+        words = [str(label)] if label is not None else []
+        origin = self._from[state]
+        while origin is not None:
+            state, step = origin
+            words.append(str(step))
+            origin = self._from[state]
+        seen = self.world.core.conversations[state.conversation]
+        marks = "" if seen is None else f" (BYOK mark {seen.requires_byok})"
+        return (f"start{marks}", *reversed(words))
+
+
+def _verb(label: Label) -> str:
+    from .orders import NAMES
+
+    return NAMES[label.order[0]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Explore, print what was seen, and return 1 when a rule was broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the long form")
+    parser.add_argument("--only", help="explore the scenarios whose name holds this")
+    parser.add_argument("--limit", type=int, help="stop each scenario at so many states")
+    options = parser.parse_args(arguments)
+    scenarios = FULL if options.full else CI
+    reports = []
+    for scenario in scenarios:
+        if options.only and options.only not in scenario.name:
+            continue
+        report = Explorer(scenario).run(options.limit)
+        reports.append(report)
+        print(report.line(), flush=True)
+        for verdict, trace in report.faults.items():
+            print("  BROKEN", *verdict, f"({report.counts[verdict]} times)")
+            for step in trace:
+                print("     ", step)
+    edges = sum((r.edges for r in reports), Counter[TableEdge]())
+    codes = sum((r.codes for r in reports), Counter[RefusalCode]())
+    print(f"{len(edges)} edges, {len(codes)} refusal codes")
+    print("not refused with:", *sorted(set(RefusalCode) - set(codes)))
+    return 1 if any(report.faults for report in reports) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
