@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from listen_finalization.domain.codes import Status
+from listen_finalization.domain.codes import Status, Verb
 from listen_finalization.domain.commands import Admit
 from listen_finalization.domain.decision import Answer, Decision
 from listen_finalization.domain.job import Job
@@ -30,7 +30,7 @@ class Admission:
             self._signals.emit(Event.ADMISSION_REFUSED, code=answer.code)
             return answer
         job = answer.job
-        if answer.changed and job is not None:
+        if answer.changed and job is not None and answer.did is Verb.ADMIT:
             self._signals.emit(Event.JOB_ADMITTED, job_id=job.job_id)
         if job is not None and waits_for_worker(job) and job.lease_epoch == 0:
             await hand_over(self._dispatcher, self._signals, job)

@@ -44,6 +44,13 @@ class StoreUnavailableError(StoreError):
     """The store cannot be opened or read. Check that its directory exists and is writable."""
 
 
+class ValueRefusedError(StoreError):
+    """A value cannot be stored or asked for. Nothing was written and no repeat will help.
+
+    Text must be valid Unicode (no lone surrogate), numbers finite, integers within 64 bits.
+    """
+
+
 class RowUnreadableError(StoreError):
     """A row was written by a newer version or is damaged; it was left as it is."""
 

@@ -16,11 +16,14 @@ from listen_finalization.domain.job import Instant, Job
 
 @dataclass(frozen=True, slots=True)
 class DueRow:
-    """A row that somebody may take now, as the due query saw it."""
+    """A row that somebody may take now, as the due query saw it.
+
+    `status` is None for a word that this version does not know.
+    """
 
     job_id: str
     generation: int
-    status: Status
+    status: Status | None
     requires_byok: bool
     handovers: int
     due: Instant
@@ -29,15 +32,11 @@ class DueRow:
 
 @dataclass(frozen=True, slots=True)
 class DuePage:
-    """Due rows, oldest first; `next_due` is when the next row that is not due yet will be.
-
-    `undecodable` counts the due rows whose status this version does not know.
-    """
+    """Due rows, oldest first; `next_due` is when the next row that is not due yet will be."""
 
     rows: tuple[DueRow, ...]
     now: Instant
     next_due: Instant | None = None
-    undecodable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,11 @@ class Outbox(Protocol):
         """Return the row as last committed. Raises `RowUnreadableError` where it cannot decode."""
         ...
 
-    async def due(self, limit: int) -> DuePage:
-        """Return at most `limit` due rows; the cost does not depend on terminal rows."""
+    async def due(self, limit: int, *, after: DueRow | None = None) -> DuePage:
+        """Return at most `limit` due rows, oldest first, from behind the row `after`.
+
+        The cost does not depend on terminal rows.
+        """
         ...
 
     async def leases(self, limit: int) -> tuple[DueRow, ...]:

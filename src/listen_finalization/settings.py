@@ -13,19 +13,11 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from listen_finalization.domain.budgets import (
-    MAX_DISPATCH_DEADLINE,
-    RENEWALS_PER_LEASE,
-    Amount,
-    Budgets,
-    DispatchMode,
-    Inequality,
-    inequalities,
-)
+from listen_finalization.domain import budgets
+from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.domain.job import seconds
 from listen_finalization.domain.policy import Policy
 from listen_finalization.errors import SettingsError
@@ -34,6 +26,8 @@ RUN_PATH = "/v1/conversation-finalization-jobs/run"
 MASKED = "set, not shown"
 UNSET = "unset"
 DAY = 86_400
+_HEADLINE = "settings that cannot work:"
+CLOUD_TASKS, EMBEDDED = DispatchMode.CLOUD_TASKS, DispatchMode.EMBEDDED
 
 _OURS = ("LISTEN_FINALIZATION_", "HTTP_LISTEN_FINALIZATION_")
 # What Kubernetes puts into every pod beside a Service whose name starts like ours.
@@ -42,66 +36,48 @@ _SERVICE_LINK = re.compile(
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)",
     re.ASCII,
 )
-_PRINTABLE_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,8}}"
-_PORT = r"(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+_PORT = r"(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]))?"
 _DOTTED = r"[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,9}"
 
+# fmt: off
+NumberKind = Literal["count", "seconds", "days"]
+ChoiceKind = Literal["flag", "mode"]
+TextKind = Literal[
+    "account", "audience", "handler_url", "keys_url", "name", "path", "processor", "queue"]
+Kind = NumberKind | ChoiceKind | TextKind
+"""How the text of a setting is read."""
 
-class Kind(StrEnum):
-    """How the text of a setting is read."""
-
-    COUNT = "count"
-    SECONDS = "seconds"
-    DAYS = "days"
-    FLAG = "flag"
-    MODE = "mode"
-    ACCOUNT = "account"
-    AUDIENCE = "audience"
-    HANDLER_URL = "handler URL"
-    KEYS_URL = "keys URL"
-    NAME = "name"
-    PATH = "path"
-    PROCESSOR = "processor"
-    QUEUE = "queue"
-
-
-_NUMBERS = {Kind.COUNT: "", Kind.SECONDS: " of seconds", Kind.DAYS: " of days"}
+_NUMBERS: Mapping[Kind, str] = {"count": "", "seconds": " of seconds", "days": " of days"}
 _CHOICES: Mapping[Kind, Mapping[str, Any]] = {
-    Kind.FLAG: {"true": True, "false": False},
-    Kind.MODE: {mode.value: mode for mode in DispatchMode},
-}
+    "flag": {"true": True, "false": False}, "mode": {mode.value: mode for mode in DispatchMode}}
 _TEXTS: Mapping[Kind, tuple[str, str]] = {
-    Kind.ACCOUNT: (
-        rf"[a-z0-9](?:[a-z0-9._-]{{0,61}}[a-z0-9])?@{_LABEL}(?:\.{_LABEL}){{1,8}}",
-        "the address of a service account, in lower case",
-    ),
-    Kind.AUDIENCE: (r"[\x21-\x7e]{1,2048}", "at most 2048 visible ASCII characters"),
-    Kind.HANDLER_URL: (
-        rf"https://{_HOST}{_PORT}{RUN_PATH}",
-        f"https://, a host in lower case and exactly {RUN_PATH}: no user, slash or query after it",
-    ),
-    Kind.KEYS_URL: (
-        rf"(?:https://{_HOST}|http://(?:localhost|127\.0\.0\.1|\[::1\])){_PORT}"
-        r"/[\x21\x22\x24-\x5b\x5d-\x7e]{0,2000}",
-        "an https URL (http to a loopback host) without user and fragment, the host in lower case",
-    ),
-    Kind.NAME: (
-        r"[a-z0-9](?:[a-z0-9.:-]{0,61}[a-z0-9])?",
-        "at most 63 lower-case letters, digits, dots, colons and hyphens",
-    ),
-    Kind.PATH: (r"(?![~\s])[^\x00-\x1f\x7f]{1,4096}(?<!\s)", "a path; ~ is not expanded"),
-    Kind.PROCESSOR: (
-        rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}|{_DOTTED}:{_DOTTED}",
-        "extractive, the name of an entry point, or package.module:Class",
-    ),
-    Kind.QUEUE: (
-        r"(?!(?i:sync-jobs|audio-merge)\Z)[A-Za-z0-9-]{1,100}",
-        "the id of a queue of its own (letters, digits, hyphens), not sync-jobs or audio-merge",
-    ),
+    "account": (rf"[a-z0-9](?:[a-z0-9._-]{{0,61}}[a-z0-9])?@{_LABEL}(?:\.{_LABEL}){{1,8}}",
+                "the address of a service account, in lower case"),
+    "audience": (r"[\x21-\x7e]{1,2048}", "at most 2048 visible ASCII characters"),
+    "handler_url": (rf"https://{_HOST}{_PORT}{RUN_PATH}",
+                    f"https://, a host in lower case and exactly {RUN_PATH}, nothing after it"),
+    "keys_url": (rf"(?:https://{_HOST}|http://(?:localhost|127\.0\.0\.1|\[::1\])){_PORT}"
+                 r"/[\x21\x22\x24-\x5b\x5d-\x7e]{0,2000}",
+                 "an https URL (http to a loopback host), host in lower case, no user or fragment"),
+    "name": (r"[a-z0-9](?:[a-z0-9.:-]{0,61}[a-z0-9])?",
+             "at most 63 lower-case letters, digits, dots, colons and hyphens"),
+    "path": (r"(?![~\s])[^\x00-\x1f\x7f]{1,4096}(?<!\s)", "a path; ~ is not expanded"),
+    "processor": (rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}|{_DOTTED}:{_DOTTED}",
+                  "extractive, the name of an entry point, or package.module:Class"),
+    "queue": (r"(?!(?i:sync-jobs|audio-merge)\Z)[A-Za-z0-9-]{1,100}",
+              "the id of a queue of its own (letters, digits, -), not sync-jobs or audio-merge"),
 }
+# fmt: on
+
+
+class Fault(NamedTuple):
+    """Why a configuration is refused: the settings that it is about, and a text without values."""
+
+    names: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +86,7 @@ class Setting:
 
     `default` and `embedded` (the default of that mode, where it differs) are texts as the
     environment would hold them; None: unset. `low` and `high` bound numbers, ends included.
-    A value that is `secret` is never shown; all texts that are not from a closed list are, since
-    nobody can say what was pasted into them.
+    `needed` is the mode that does not start without a value.
     """
 
     name: str
@@ -121,23 +96,31 @@ class Setting:
     embedded: str | None = None
     low: int = 1
     high: int = 0
-    secret: bool = False
+    needed: DispatchMode | None = None
+
+    @property
+    def secret(self) -> bool:
+        """Whether the value is never shown: any free text, as anything may be pasted into it."""
+        return self.kind in _TEXTS
 
     @property
     def expects(self) -> str:
         """What a value must be, for people."""
         if self.kind in _NUMBERS:
-            return (
-                f"a whole number{_NUMBERS[self.kind]} from {self.low} to {self.high}, digits only"
-            )
+            return f"a whole number{_NUMBERS[self.kind]} from {self.low} to {self.high} in digits"
         if self.kind in _CHOICES:
             return " or ".join(_CHOICES[self.kind])
         return _TEXTS[self.kind][1]
 
-    def default_in(self, mode: DispatchMode) -> str | None:
-        """Return the text that an unset setting stands for."""
-        embedded = self.embedded if mode is DispatchMode.EMBEDDED else None
-        return self.default if embedded is None else embedded
+    @property
+    def misfit(self) -> Fault:
+        """What is said of a value that is refused; the value is not."""
+        return Fault((self.name,), f"{self.name} must be {self.expects}")
+
+    def standing(self, mode: DispatchMode) -> Any:
+        """Return the value that an unset setting stands for."""
+        text = (self.embedded if mode is EMBEDDED else None) or self.default
+        return None if text is None else self.read(text)
 
     def read(self, text: str) -> Any:
         """Return the value that the text spells, or None where it is refused."""
@@ -148,16 +131,13 @@ class Setting:
             return _CHOICES[self.kind].get(text)
         if not re.fullmatch(_TEXTS[self.kind][0], text, re.ASCII):
             return None
-        return Path(text) if self.kind is Kind.PATH else text
+        return Path(text) if self.kind == "path" else text
 
     def admits(self, value: object) -> bool:
-        """Say whether code may construct with the value: as read, but seconds may be short.
-
-        Seconds are any number above zero and up to `high`.
-        """
+        """Say whether code may construct with the value: as read, or seconds above zero."""
         if value is None:
             return self.default is None
-        if self.kind is Kind.SECONDS and isinstance(value, int | float):
+        if self.kind == "seconds" and isinstance(value, int | float):
             return type(value) is not bool and 0 < value <= self.high
         known = self.read(self.show(value))
         return type(known) is type(value) and known == value
@@ -171,12 +151,7 @@ class Setting:
         return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Why a configuration is refused: the settings that it is about, and a text without values."""
-
-    names: tuple[str, ...]
-    text: str = dataclasses.field(repr=False)
+Source = Literal["default", "environment"]
 
 
 class Described(NamedTuple):
@@ -184,13 +159,13 @@ class Described(NamedTuple):
 
     name: str
     value: str
-    source: Literal["default", "environment"]
+    source: Source
 
 
 def setting(name: str, kind: Kind, **declared: Any) -> Any:
     """Return the dataclass field of a setting; outside the embedded mode it has its default."""
     made = Setting(name, kind, **declared)
-    default = None if made.default is None else made.read(made.default)
+    default = made.standing(DispatchMode.INLINE)
     return dataclasses.field(default=default, repr=not made.secret, metadata={"setting": made})
 
 
@@ -206,192 +181,220 @@ class Settings:
     read and stand in a broken inequality.
     """
 
-    dispatch_mode: DispatchMode = setting(
-        "LISTEN_FINALIZATION_DISPATCH_MODE",
-        Kind.MODE,
-        about="who runs the jobs",
-        default="inline",
-    )
-    tasks_queue: str | None = setting(
-        "LISTEN_FINALIZATION_TASKS_QUEUE",
-        Kind.QUEUE,
-        about="the dedicated Cloud Tasks queue",
-        secret=True,
-    )
-    tasks_handler_url: str | None = setting(
-        "LISTEN_FINALIZATION_TASKS_HANDLER_URL",
-        Kind.HANDLER_URL,
-        about="where Cloud Tasks delivers",
-        secret=True,
-    )
-    tasks_oidc_audience: str | None = setting(
-        "LISTEN_FINALIZATION_TASKS_OIDC_AUDIENCE",
-        Kind.AUDIENCE,
-        about="the audience of task tokens, compared exactly",
-        secret=True,
-    )
-    tasks_invoker_sa: str | None = setting(
-        "LISTEN_FINALIZATION_TASKS_INVOKER_SA",
-        Kind.ACCOUNT,
-        about="the only service account that may run tasks",
-        secret=True,
-    )
-    tasks_max_attempts: int = setting(
-        "LISTEN_FINALIZATION_TASKS_MAX_ATTEMPTS",
-        Kind.COUNT,
-        about="claims of one budget; the same number as the queue's",
-        default="5",
-        high=100,
-    )
+    # fmt: off
+    dispatch_mode: DispatchMode = setting("LISTEN_FINALIZATION_DISPATCH_MODE", "mode",
+        default="inline", about="who runs the jobs")
+    tasks_queue: str | None = setting("LISTEN_FINALIZATION_TASKS_QUEUE", "queue",
+        needed=CLOUD_TASKS, about="the dedicated Cloud Tasks queue")
+    tasks_handler_url: str | None = setting("LISTEN_FINALIZATION_TASKS_HANDLER_URL", "handler_url",
+        needed=CLOUD_TASKS, about="where Cloud Tasks delivers")
+    tasks_oidc_audience: str | None = setting("LISTEN_FINALIZATION_TASKS_OIDC_AUDIENCE", "audience",
+        needed=CLOUD_TASKS, about="the audience of task tokens, compared exactly")
+    tasks_invoker_sa: str | None = setting("LISTEN_FINALIZATION_TASKS_INVOKER_SA", "account",
+        needed=CLOUD_TASKS, about="the only service account that may run tasks")
+    tasks_max_attempts: int = setting("LISTEN_FINALIZATION_TASKS_MAX_ATTEMPTS", "count",
+        default="5", high=100, about="claims of one budget; the same number as the queue has")
     tasks_dispatch_deadline_seconds: float = setting(
-        "LISTEN_FINALIZATION_TASKS_DISPATCH_DEADLINE_SECONDS",
-        Kind.SECONDS,
-        about="how long the queue waits for the answer to a delivery",
-        default="1800",
-        low=15,
-        high=MAX_DISPATCH_DEADLINE,
-    )
-    run_timeout_seconds: float = setting(
-        "HTTP_LISTEN_FINALIZATION_RUN_TIMEOUT",
-        Kind.SECONDS,
-        about="how long one run may take",
-        default="1500",
-        high=MAX_DISPATCH_DEADLINE,
-    )
-    reconcile_stale_seconds: float = setting(
-        "LISTEN_FINALIZATION_RECONCILE_STALE_SECONDS",
-        Kind.SECONDS,
-        about="how long a hand-over may take before the reconciler makes another",
-        default="300",
-        high=14_400,
-    )
-    reconcile_interval_seconds: float = setting(
-        "LISTEN_FINALIZATION_RECONCILE_INTERVAL_SECONDS",
-        Kind.SECONDS,
-        about="time between two rounds of the reconciler",
-        default="300",
-        low=10,
-        high=3_600,
-    )
-    lease_seconds: float = setting(
-        "LISTEN_FINALIZATION_LEASE_SECONDS",
-        Kind.SECONDS,
-        about="how long a silent worker keeps its job; renewed at every third of it",
-        default="60",
-        embedded="15",
-        low=3,
-        high=MAX_DISPATCH_DEADLINE,
-    )
-    slots: int = setting(
-        "LISTEN_FINALIZATION_SLOTS",
-        Kind.COUNT,
-        about="runs at once in one process",
-        default="4",
-        high=64,
-    )
-    session_limit_seconds: float = setting(
-        "LISTEN_FINALIZATION_SESSION_LIMIT_SECONDS",
-        Kind.SECONDS,
-        about="how long a job waits for the session that presented keys",
-        default="120",
-        high=3_600,
-    )
-    backoff_seconds: float = setting(
-        "LISTEN_FINALIZATION_BACKOFF_SECONDS",
-        Kind.SECONDS,
-        about="wait after the first failed attempt, doubled by each further one",
-        default="10",
-        embedded="1",
-        high=3_600,
-    )
-    backoff_limit_seconds: float = setting(
-        "LISTEN_FINALIZATION_BACKOFF_LIMIT_SECONDS",
-        Kind.SECONDS,
-        about="the longest wait between two attempts",
-        default="600",
-        embedded="60",
-        high=14_400,
-    )
-    retention_days: int = setting(
-        "LISTEN_FINALIZATION_RETENTION_DAYS",
-        Kind.DAYS,
-        about="how long completed jobs are kept",
-        default="30",
-        high=3_650,
-    )
-    byok_abandon_days: int | None = setting(
-        "LISTEN_FINALIZATION_BYOK_ABANDON_DAYS",
-        Kind.DAYS,
-        about="age at which a job that waits for keys is given up; unset: it waits",
-        high=3_650,
-    )
-    shutdown_grace_seconds: float = setting(
-        "LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS",
-        Kind.SECONDS,
-        about="how long runs may go on at shutdown before they release their lease",
-        default="8",
-        high=600,
-    )
-    processor: str = setting(
-        "LISTEN_FINALIZATION_PROCESSOR",
-        Kind.PROCESSOR,
-        about="what makes the record of a conversation",
-        default="extractive",
-        secret=True,
-    )
-    delivery_timeout_seconds: float = setting(
-        "LISTEN_FINALIZATION_DELIVERY_TIMEOUT_SECONDS",
-        Kind.SECONDS,
-        about="how long one delivery to a destination may take",
-        default="10",
-        high=300,
-    )
-    admit_loopback_destinations: bool = setting(
-        "LISTEN_FINALIZATION_ADMIT_LOOPBACK_DESTINATIONS",
-        Kind.FLAG,
-        about="whether deliveries may go to this machine; embedded mode only",
-        default="false",
-    )
-    data_dir: Path | None = setting(
-        "LISTEN_FINALIZATION_DATA_DIR",
-        Kind.PATH,
-        about="the directory of database, locks and keys",
-        embedded="./data",
-        secret=True,
-    )
-    tasks_project: str | None = setting(
-        "SYNC_TASKS_PROJECT",
-        Kind.NAME,
-        about="the Google Cloud project of the queue",
-        secret=True,
-    )
-    tasks_location: str | None = setting(
-        "SYNC_TASKS_LOCATION",
-        Kind.NAME,
-        about="the region of the queue",
-        secret=True,
-    )
-    firebase_project: str | None = setting(
-        "LISTEN_FINALIZATION_FIREBASE_PROJECT",
-        Kind.NAME,
-        about="the project whose users are our customers",
-        embedded="local",
-        secret=True,
-    )
-    google_certs_url: str = setting(
-        "LISTEN_FINALIZATION_GOOGLE_CERTS_URL",
-        Kind.KEYS_URL,
-        about="where the keys of task tokens are published",
+        "LISTEN_FINALIZATION_TASKS_DISPATCH_DEADLINE_SECONDS", "seconds", default="1800", low=15,
+        high=budgets.MAX_DISPATCH_DEADLINE, about="how long the queue waits for an answer")
+    run_timeout_seconds: float = setting("HTTP_LISTEN_FINALIZATION_RUN_TIMEOUT", "seconds",
+        default="1500", high=budgets.MAX_DISPATCH_DEADLINE, about="how long one run may take")
+    reconcile_stale_seconds: float = setting("LISTEN_FINALIZATION_RECONCILE_STALE_SECONDS",
+        "seconds", default="300", high=14_400,
+        about="how long a hand-over may take before the reconciler makes another")
+    reconcile_interval_seconds: float = setting("LISTEN_FINALIZATION_RECONCILE_INTERVAL_SECONDS",
+        "seconds", default="300", low=10, high=3_600,
+        about="time between two rounds of the reconciler")
+    lease_seconds: float = setting("LISTEN_FINALIZATION_LEASE_SECONDS", "seconds", default="60",
+        embedded="15", low=3, high=budgets.MAX_DISPATCH_DEADLINE,
+        about="how long a silent worker keeps its job; renewed at every third of it")
+    slots: int = setting("LISTEN_FINALIZATION_SLOTS", "count", default="4", high=64,
+        about="runs at once in one process")
+    session_limit_seconds: float = setting("LISTEN_FINALIZATION_SESSION_LIMIT_SECONDS", "seconds",
+        default="120", high=3_600, about="how long a job waits for the session that presented keys")
+    backoff_seconds: float = setting("LISTEN_FINALIZATION_BACKOFF_SECONDS", "seconds", default="10",
+        embedded="1", high=3_600,
+        about="wait after the first failed attempt, doubled by each further one")
+    backoff_limit_seconds: float = setting("LISTEN_FINALIZATION_BACKOFF_LIMIT_SECONDS", "seconds",
+        default="600", embedded="60", high=14_400, about="the longest wait between two attempts")
+    retention_days: int = setting("LISTEN_FINALIZATION_RETENTION_DAYS", "days", default="30",
+        high=3_650, about="how long completed jobs are kept")
+    byok_abandon_days: int | None = setting("LISTEN_FINALIZATION_BYOK_ABANDON_DAYS", "days",
+        high=3_650, about="age at which a job that waits for keys is given up; unset: it waits")
+    shutdown_grace_seconds: float = setting("LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS", "seconds",
+        default="8", high=600,
+        about="how long runs may go on at shutdown before they release their lease")
+    processor: str = setting("LISTEN_FINALIZATION_PROCESSOR", "processor", default="extractive",
+        about="what makes the record of a conversation")
+    delivery_timeout_seconds: float = setting("LISTEN_FINALIZATION_DELIVERY_TIMEOUT_SECONDS",
+        "seconds", default="10", high=300, about="how long one delivery to a destination may take")
+    admit_loopback_destinations: bool = setting("LISTEN_FINALIZATION_ADMIT_LOOPBACK_DESTINATIONS",
+        "flag", default="false",
+        about="whether deliveries may go to this machine; embedded mode only")
+    data_dir: Path | None = setting("LISTEN_FINALIZATION_DATA_DIR", "path", embedded="./data",
+        needed=EMBEDDED, about="the directory of database, locks and keys")
+    tasks_project: str | None = setting("SYNC_TASKS_PROJECT", "name", needed=CLOUD_TASKS,
+        about="the Google Cloud project of the queue")
+    tasks_location: str | None = setting("SYNC_TASKS_LOCATION", "name", needed=CLOUD_TASKS,
+        about="the region of the queue")
+    firebase_project: str | None = setting("LISTEN_FINALIZATION_FIREBASE_PROJECT", "name",
+        embedded="local", needed=EMBEDDED, about="the project whose users are our customers")
+    google_certs_url: str = setting("LISTEN_FINALIZATION_GOOGLE_CERTS_URL", "keys_url",
         default="https://www.googleapis.com/oauth2/v3/certs",
-        secret=True,
-    )
-    firebase_certs_url: str = setting(
-        "LISTEN_FINALIZATION_FIREBASE_CERTS_URL",
-        Kind.KEYS_URL,
-        about="where the keys of customer tokens are published",
-        default="https://www.googleapis.com/service_accounts/v1/jwk/"
-        "securetoken@system.gserviceaccount.com",
-        secret=True,
-    )
+        about="where the keys of task tokens are published")
+    firebase_certs_url: str = setting("LISTEN_FINALIZATION_FIREBASE_CERTS_URL", "keys_url",
+        default="https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com",
+        about="where the keys of customer tokens are published")
+    # fmt: on
     given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
     faults: InitVar[tuple[Fault, ...]] = ()
+
+    def __post_init__(self, faults: tuple[Fault, ...]) -> None:
+        misfits = tuple(self._misfits())
+        named = {name for fault in faults for name in fault.names}
+        found = [*faults, *misfits]
+        if not misfits:
+            found += [one for one in self._contradictions() if named.isdisjoint(one.names)]
+        if found:
+            raise SettingsError("\n- ".join([_HEADLINE, *(fault.text for fault in found)]))
+
+    @classmethod
+    def from_environment(
+        cls, env: Mapping[str, str], *, defaults: Mapping[str, str] | None = None
+    ) -> Settings:
+        """Read all settings; `defaults` stand in for names that `env` does not have.
+
+        Names that start like ours and are none of ours are refused, except those that Kubernetes
+        derives from its Services. Raises `SettingsError`, naming everything that is wrong at once.
+        """
+        texts = {**(defaults or {}), **env}
+        mode = _mode(texts)
+        read = {field: _read(one, texts.get(one.name), mode) for field, one in BY_FIELD.items()}
+        values: dict[str, Any] = {
+            field: BY_FIELD[field].standing(mode) if isinstance(found, Fault) else found
+            for field, found in read.items()
+        }
+        faults = (*_unknown(texts), *(one for one in read.values() if isinstance(one, Fault)))
+        given = frozenset(env).intersection(one.name for one in SETTINGS)
+        return cls(**values, given=given, faults=faults)
+
+    @property
+    def renewal_seconds(self) -> float:
+        """How often a run renews its lease."""
+        return self.lease_seconds / budgets.RENEWALS_PER_LEASE
+
+    @property
+    def worker_identity_configured(self) -> bool:
+        """Whether the run route can check Google's task tokens; it then answers in every mode."""
+        return self.tasks_oidc_audience is not None and self.tasks_invoker_sa is not None
+
+    @property
+    def durable_mode(self) -> bool:
+        """Whether the exact-id route may admit; `cloud_tasks` is never configured in part."""
+        return self.dispatch_mode is not DispatchMode.INLINE
+
+    def policy(self) -> Policy:
+        """Return the numbers that decisions need; in embedded mode the outbox is the queue."""
+        queued = self.dispatch_mode is not EMBEDDED
+        wait = seconds(self.reconcile_stale_seconds) if queued else 0
+        abandon = self.byok_abandon_days
+        return Policy(
+            lease=seconds(self.lease_seconds),
+            max_attempts=self.tasks_max_attempts,
+            handover=wait,
+            retry_floor=wait,
+            backoff=seconds(self.backoff_seconds),
+            backoff_limit=seconds(self.backoff_limit_seconds),
+            session_limit=seconds(self.session_limit_seconds),
+            abandon_after=None if abandon is None else seconds(abandon * DAY),
+            retention=seconds(self.retention_days * DAY),
+        )
+
+    def inequalities(self) -> tuple[budgets.Inequality, ...]:
+        """Return what `check` prints of the budgets; all of them hold."""
+        present = budgets.Budgets(
+            BY_FIELD["dispatch_mode"].name,
+            self.dispatch_mode,
+            lease=self._amount("lease_seconds"),
+            run_timeout=self._amount("run_timeout_seconds"),
+            dispatch_deadline=self._amount("tasks_dispatch_deadline_seconds"),
+            stale=self._amount("reconcile_stale_seconds"),
+            backoff=self._amount("backoff_seconds"),
+            backoff_limit=self._amount("backoff_limit_seconds"),
+            delivery_timeout=self._amount("delivery_timeout_seconds"),
+        )
+        return budgets.inequalities(present)
+
+    def described(self) -> list[Described]:
+        """Return every setting in the order of its declaration; secrets are masked.
+
+        Where a secret setting has its documented default, that is shown.
+        """
+        return [self._described(field, one) for field, one in BY_FIELD.items()]
+
+    def _described(self, field: str, one: Setting) -> Described:
+        value = getattr(self, field)
+        masked = one.secret and value is not None and value != one.standing(self.dispatch_mode)
+        source: Source = "environment" if one.name in self.given else "default"
+        return Described(one.name, MASKED if masked else one.show(value), source)
+
+    def _amount(self, field: str) -> budgets.Amount:
+        return budgets.Amount(BY_FIELD[field].name, getattr(self, field))
+
+    def _misfits(self) -> Iterator[Fault]:
+        for field, one in BY_FIELD.items():
+            if not one.admits(getattr(self, field)):
+                yield one.misfit
+
+    def _contradictions(self) -> Iterator[Fault]:
+        for relation in self.inequalities():
+            if not relation.holds:
+                yield Fault(relation.names, f"{relation.text} does not hold")
+        mode, audience, invoker, loopback = (BY_FIELD[field].name for field in _BOUND)
+        for field, one in BY_FIELD.items():
+            if one.needed is self.dispatch_mode and getattr(self, field) is None:
+                yield Fault((one.name,), f"{one.name} is required with {mode}={one.needed}")
+        half = (self.tasks_oidc_audience is None) is not (self.tasks_invoker_sa is None)
+        if half and self.dispatch_mode is not CLOUD_TASKS:
+            yield Fault((audience, invoker), f"{audience} and {invoker} need each other")
+        if self.admit_loopback_destinations and self.dispatch_mode is not EMBEDDED:
+            yield Fault((loopback, mode), f"{loopback}=true needs {mode}={EMBEDDED}")
+
+
+BY_FIELD: Mapping[str, Setting] = {
+    field.name: field.metadata["setting"]
+    for field in dataclasses.fields(Settings)
+    if "setting" in field.metadata
+}
+_BOUND = ("dispatch_mode", "tasks_oidc_audience", "tasks_invoker_sa", "admit_loopback_destinations")
+SETTINGS: tuple[Setting, ...] = tuple(BY_FIELD.values())
+
+
+def _mode(texts: Mapping[str, str]) -> DispatchMode:
+    """Return the mode whose defaults apply; that of an unset or broken one is `inline`."""
+    one = BY_FIELD["dispatch_mode"]
+    mode = one.read(texts.get(one.name, ""))
+    return mode if isinstance(mode, DispatchMode) else DispatchMode.INLINE
+
+
+def _read(one: Setting, text: str | None, mode: DispatchMode) -> Any:
+    """Return the value of a setting, or the `Fault` of its text."""
+    if text is None:
+        return one.standing(mode)
+    if not text.strip():
+        return Fault((one.name,), f"{one.name} is blank: give it a value or remove it")
+    value = one.read(text)
+    return one.misfit if value is None else value
+
+
+def _unknown(names: Iterable[str]) -> Iterator[Fault]:
+    """Find names that start like ours, in any case, and are none: a typo must not be silent."""
+    known = {one.name.removeprefix(_OURS[0]): one.name for one in SETTINGS}
+    present = frozenset(names)
+    for name in sorted(present.difference(known.values())):
+        link = _SERVICE_LINK.fullmatch(name)
+        if not name.upper().startswith(_OURS) or (link and f"{link[1]}_SERVICE_HOST" in present):
+            continue
+        near = difflib.get_close_matches(name.upper().removeprefix(_OURS[0]), known, 1, 0.8)
+        hint = "".join(f"; is it {known[tail]}?" for tail in near)
+        yield Fault((name,), f"{ascii(name)[1:-1][:100]} is not a setting{hint}")

@@ -45,7 +45,6 @@ from .orders import (
     SENT,
     Order,
 )
-from .view import owns
 from .world import CONTENT, IDLE, LANES, OWN, UNSURE, Edge, Slot, State, World
 
 Group = Callable[[World, State], Iterator[Edge]]
@@ -319,4 +318,6 @@ def steps(world: World, state: State) -> Iterator[Edge]:
             if edge is not None:
                 yield edge
     for by in world.scenario.ticks:
-        yield world.tick(state, by)
+        edge = world.tick(state, by)
+        if edge is not None:
+            yield edge

@@ -15,12 +15,27 @@ from listen_finalization.domain.job import Effect, HistoryEntry, IllegalJobError
 from listen_finalization.domain.machine import decide
 from listen_finalization.domain.policy import Policy
 
-from .invariants import StepView, broken_by_step
-from .orders import ADMIT, NOW, REVISION_OF, Order, command_of
+from .invariants import broken_by_step
+from .orders import (
+    ABANDON,
+    ADMIT,
+    CLAIM,
+    COMPLETE,
+    FAIL,
+    NOW,
+    PARK,
+    REDISPATCH,
+    RELEASE,
+    REVISION_OF,
+    Order,
+    command_of,
+)
+from .view import StepView
 
 Rows = tuple[int, ...]
 Edge = tuple[Verb, Status | None, Status | None]
 
+_PROBING = frozenset({CLAIM, COMPLETE, FAIL, RELEASE, PARK, REDISPATCH, ABANDON})
 ENRICH_STORED, CHUNK_STORED, BARE_STORED = 1, 2, 4
 
 
@@ -132,8 +147,21 @@ class Core:
         key = (rows, conversation, order)
         outcome = self._outcomes.get(key)
         if outcome is None:
-            outcome = self._outcomes[key] = self._decided(rows, conversation, order)
+            outcome = self._outcomes[key] = self._placed(rows, conversation, order)
         return outcome
+
+    def _placed(self, rows: Rows, conversation: int, order: Order) -> Outcome:
+        """Decide on the one row alone where no other can matter, so that it is done once."""
+        revision = order[1]
+        if order[0] == ADMIT or (order[0] in _PROBING and self.revisions > 1):
+            return self._decided(rows, conversation, order)
+        alone = tuple([row if at == revision else 0 for at, row in enumerate(rows)])
+        if alone == rows:
+            return self._decided(rows, conversation, order)
+        local = self.apply(alone, conversation, order)
+        after = list(rows)
+        after[revision] = local.rows[revision]
+        return replace(local, rows=tuple(after))
 
     def _decided(self, rows: Rows, number: int, order: Order) -> Outcome:
         found = {revision: self.jobs[row] for revision, row in enumerate(rows) if row}
@@ -187,7 +215,12 @@ class Core:
             stored[born] = answer.successor
             numbers[born] = self.intern(answer.successor)
         view = StepView(
-            command_of(order), answer, before, after, conversation, self.policy,
+            command_of(order),
+            answer,
+            before,
+            after,
+            conversation,
+            self.policy,
             present=found.get(_named(order, conversation)),
         )
         broken = broken_by_step(view) + self._repeat_faults(stored, after, order, answer)
@@ -221,21 +254,24 @@ class Core:
             return ("repeat_writes_nothing",)
         if isinstance(again, Probe):
             return ("repeat_writes_nothing",)
-        if isinstance(again, Decision) and (
-            again.changed
-            or again.conversation is not None
-            or again.successor is not None
-            or again.publish
-            or again.drop_results
-            or again.results
-            or again.memories
-        ):
+        if isinstance(again, Decision) and _writes(again) and not _same_content(first, again):
             return ("repeat_writes_nothing",)
         if again.job != first.job:
             return ("repeat_meets_the_same_job",)
         if isinstance(again, Refused) or again.did is not first.did:
             return ("repeat_gives_the_same_answer",)
         return ()
+
+
+def _writes(answer: Decision) -> bool:
+    tables = (answer.conversation, answer.successor, answer.results, answer.memories)
+    return answer.changed or answer.publish or answer.drop_results or any(tables)
+
+
+def _same_content(first: Decision, again: Decision) -> bool:
+    """The stated exception: a checkpoint that carries content stores the same content again."""
+    carried = bool(first.results or first.memories or first.did is Verb.CHECKPOINT)
+    return carried and again == first
 
 
 def _bit(step: Step, chunk: int) -> int:

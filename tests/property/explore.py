@@ -42,7 +42,7 @@ class Report:
         return (
             f"{self.scenario}: {self.states} states, {self.transitions} transitions, depth "
             f"{self.depth}, {self.stores} stores, {self.cut} at the bounds, "
-            f"{self.seconds:.1f} s{'' if self.complete else ' (stopped)'}"
+            f"{self.seconds:.1f} s of processor{'' if self.complete else ' (stopped)'}"
         )
 
 
@@ -55,12 +55,12 @@ class Explorer:
         self.report = Report(scenario.name)
         self.stop_at = stop_at
         self._from: dict[State, tuple[State, Label] | None] = {}
-        self._checked: set[tuple[object, ...]] = set()
-        self._lively: set[tuple[object, ...]] = set()
+        self._standing: dict[tuple[object, ...], tuple[str, ...]] = {}
+        self._stuck: dict[tuple[object, ...], str | None] = {}
 
     def run(self, limit: int | None = None) -> Report:
         """Search to the end of the bounds, to `limit` states, or to the fault waited for."""
-        started, report = time.monotonic(), self.report
+        started, report = time.process_time(), self.report
         layer = list(self.world.starts())
         for state in layer:
             self._from[state] = None
@@ -69,8 +69,8 @@ class Explorer:
             layer = self._next_layer(layer, limit)
         report.complete = not layer
         report.states = len(self._from)
-        report.stores = len(self._lively)
-        report.seconds = time.monotonic() - started
+        report.stores = len(self._stuck)
+        report.seconds = time.process_time() - started
         return report
 
     def _over(self, limit: int | None) -> bool:
@@ -95,27 +95,34 @@ class Explorer:
                 if edge.state not in known:
                     known[edge.state] = (state, edge.label)
                     fresh.append(edge.state)
-                    self._look_at(edge.state)
+                    self._look_at(edge.state, state)
                 if edge.broken:
                     self._note(edge.broken, state, edge.label)
             if self._over(limit):
                 break
         return fresh
 
-    def _look_at(self, state: State) -> None:
+    def _look_at(self, state: State, origin: State) -> None:
+        """Check a new state; a rule that was broken before the step already is not told again."""
+        broken = self._faults_of(state)
+        if broken:
+            fresh = set(broken) - set(self._faults_of(origin))
+            if fresh:
+                self._note(sorted(fresh), state, None)
+
+    def _faults_of(self, state: State) -> tuple[str, ...]:
         conversation, rows, results, _, ghost = state
         key = (conversation, rows, results, ghost)
-        if key in self._checked:
-            return
-        self._checked.add(key)
-        broken = broken_in_state(self.world.core, state)
-        if broken:
-            self._note(broken, state, None)
-        if (rows, conversation) not in self._lively:
-            self._lively.add((rows, conversation))
-            stuck = self.healthy.stuck(rows, conversation)
-            if stuck is not None:
-                self._note((stuck,), state, None)
+        broken = self._standing.get(key)
+        if broken is None:
+            broken = broken_in_state(self.world.core, state)
+            store = (rows, conversation)
+            if store not in self._stuck:
+                self._stuck[store] = self.healthy.stuck(rows, conversation)
+            stuck = self._stuck[store]
+            broken += (stuck,) if stuck is not None else ()
+            self._standing[key] = broken
+        return broken
 
     def _note(self, broken: Iterable[str], state: State, label: Label | None) -> None:
         last = label

@@ -6,7 +6,13 @@ reconciler take what is due, and a healthy worker run what was handed over.
 
 from __future__ import annotations
 
-from listen_finalization.domain.codes import ConversationStatus, EffectState, Status, Step
+from listen_finalization.domain.codes import (
+    ConversationStatus,
+    EffectState,
+    RefusalCode,
+    Status,
+    Step,
+)
 from listen_finalization.domain.job import Job
 
 from .core import Core, Rows
@@ -117,9 +123,10 @@ class Healthy:
     def _taken(self, home: Home, job: Job) -> Home:
         """Let the reconciler take a due row, and a worker run what that hands over."""
         revision, generation = job.finalization_revision, job.dispatch_generation
-        if job.requires_byok:
+        order = (REDISPATCH, revision, generation, DUE, 0)
+        if job.requires_byok or self.core.apply(*home, order).code is RefusalCode.KEYS_REQUIRED:
             return self._apply(home, (PARK, revision, generation, 0))
-        moved = self._apply(home, (REDISPATCH, revision, generation, DUE, 0))
+        moved = self._apply(home, order)
         return moved if moved == home else self._run(moved, revision, 0)
 
     def _run(self, home: Home, revision: int, keys: int) -> Home:

@@ -52,13 +52,16 @@ DESTINATIONS = ("d1", "d2")
     PURGE,
 ) = range(16)
 NAMES = (
-    "admit claim checkpoint complete fail release fence present_keys park redispatch postpone "
-    "evict replay resend abandon purge"
-).split()
+    *("admit", "claim", "checkpoint", "complete", "fail", "release", "fence", "present_keys"),
+    *("park", "redispatch", "postpone", "evict", "replay", "resend", "abandon", "purge"),
+)
 OWNED = frozenset({CHECKPOINT, COMPLETE, FAIL, RELEASE})
 
 RENEW, ENRICH, CHUNK, BARE, MEMORIES, SENT, ALL_DONE, ONE_DONE, ALL_DROPPED = range(9)
-WHATS = "renew enrich chunk bare-result memories sent all-done one-done all-dropped".split()
+WHATS = (
+    *("renew", "enrich", "chunk", "bare-result", "memories"),
+    *("sent", "all-done", "one-done", "all-dropped"),
+)
 
 RELEASE_CAUSES = tuple(ReleaseCause)
 REDISPATCH_CAUSES = tuple(RedispatchCause)
@@ -184,9 +187,7 @@ _BUILDERS: dict[int, Callable[[Order], c.Command]] = {
     FAIL: _fail,
     RELEASE: _release,
     FENCE: _fence,
-    PRESENT_KEYS: lambda o: c.PresentKeys(
-        JOB_IDS[o[1]], "somebody" if o[2] else UID, CONVERSATION
-    ),
+    PRESENT_KEYS: lambda o: c.PresentKeys(JOB_IDS[o[1]], "somebody" if o[2] else UID, CONVERSATION),
     PARK: lambda o: c.Park(JOB_IDS[o[1]], o[2], dead_claim=_dead(o[3])),
     REDISPATCH: _redispatch,
     POSTPONE: lambda o: c.Postpone(JOB_IDS[o[1]], o[2], Instant(o[3]), o[4]),

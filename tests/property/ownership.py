@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from listen_finalization.domain import commands as c
-from listen_finalization.domain.codes import Status, Verb
+from listen_finalization.domain.codes import Status, Step, Verb
 from listen_finalization.domain.table import TABLE
 
 from .orders import NOW
@@ -127,7 +127,8 @@ def claim_reads_the_content_that_it_notes(view: StepView) -> bool:
     if not claimed(view) or view.moved is None or view.opening is None:
         return False
     before, after = view.moved
-    kept = before.effects and before.content_version is not None
+    results = any(e.step is not Step.FANOUT for e in before.effects)
+    kept = results and before.content_version is not None
     expected = before.content_version if kept else view.opening.content_version
     return after.content_version != expected
 

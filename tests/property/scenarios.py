@@ -35,29 +35,33 @@ WORKERS = Scenario(
     POLICY,
     (started(),),
     revisions=1,
+    generation=2,
     ticks=(1, 4),
 )
 RELEASES = Scenario(
     "releases, paused lane, postponed rows, clock set back",
-    _acts("admit claim run release pause handover postpone crash reconcile foreign"),
+    _acts("admit claim run fail release pause handover postpone crash reconcile foreign"),
     POLICY,
     (started(),),
     revisions=1,
     slots=1,
-    generation=4,
+    generation=3,
     epoch=3,
-    ticks=(1, 4, -1),
+    ticks=(4, -4),
 )
 BYOK = Scenario(
     "BYOK and its sessions",
-    _acts("admit admit_keys claim claim_keys keys run fail release crash reconcile evict abandon "
-          "replay delete dead"),
-    replace(POLICY, abandon_after=8),
+    _acts(
+        "admit admit_keys claim claim_keys keys run fail release crash reconcile evict abandon "
+        "replay delete dead mark"
+    ),
+    replace(ONE_TRY, abandon_after=4),
     (started(), started(requires_byok=True)),
     revisions=1,
     slots=1,
-    generation=4,
+    generation=3,
     epoch=2,
+    ticks=(4,),
 )
 OPERATOR = Scenario(
     "operator",
@@ -65,45 +69,59 @@ OPERATOR = Scenario(
     ONE_TRY,
     (started(),),
     revisions=1,
-    generation=4,
-    epoch=3,
+    generation=3,
+    epoch=2,
+    ticks=(4,),
 )
 CONTENT = Scenario(
     "content and revisions",
-    _acts("admit admit_keys force claim claim_keys run fail crash reconcile append mark retention "
-          "discard_run keys evict"),
+    _acts("admit force claim run fail crash reconcile append retention discard_run evict"),
     ONE_TRY,
     (started(), started(has_content=False), started(has_room=False)),
     revisions=3,
     slots=1,
     version=3,
     generation=2,
-    epoch=2,
-    ticks=(4, 16),
+    epoch=1,
+    ticks=(16,),
+)
+WISHES = Scenario(
+    "wishes under BYOK",
+    _acts("admit admit_keys claim claim_keys run crash reconcile append mark keys"),
+    ONE_TRY,
+    (started(),),
+    revisions=2,
+    slots=1,
+    generation=2,
+    epoch=1,
+    ticks=(4,),
 )
 LANES = Scenario(
     "other lanes",
-    _acts("admit adopt claim run fail release crash reconcile delete gone remade discard other "
-          "again elsewhere back account retention evict replay"),
+    _acts(
+        "admit adopt claim run fail release crash reconcile delete gone remade discard other "
+        "again elsewhere back account evict replay"
+    ),
     ONE_TRY,
     (started(), None),
     revisions=2,
     slots=1,
     generation=2,
-    epoch=2,
-    ticks=(4, 16),
+    epoch=1,
+    ticks=(16,),
 )
 EFFECTS = Scenario(
     "effects, chunks and resends",
-    _acts("admit claim run fail crash reconcile chunks bare resend delete again"),
-    POLICY,
+    _acts("admit claim run fail crash chunks bare resend delete again"),
+    ONE_TRY,
     (started(),),
     revisions=1,
     slots=1,
     generation=2,
     epoch=2,
     destinations=2,
+    ticks=(4,),
 )
 
-CI = (WORKERS, RELEASES, BYOK, OPERATOR, CONTENT, LANES, EFFECTS)
+CI = (WORKERS, RELEASES, BYOK, OPERATOR, CONTENT, WISHES, LANES, EFFECTS)
 FULL = CI

@@ -74,9 +74,11 @@ def reconciler_takes_only_due_rows(view: StepView) -> bool:
     due = isinstance(command, c.Park) or (
         isinstance(command, c.Redispatch) and command.cause is RedispatchCause.DUE
     )
-    if not due or not view.wrote or before is None or not isinstance(command, c.Park | c.Redispatch):
+    if not due or not view.wrote or before is None:
         return False
-    dead = before.status is Status.LEASED and before.claim_id == command.dead_claim
+    dead = before.status is Status.LEASED and before.claim_id == getattr(
+        command, "dead_claim", None
+    )
     return not dead and (before.reconcile_after_at is None or before.reconcile_after_at > NOW)
 
 
@@ -89,6 +91,8 @@ def open_row_has_a_due_time_within_bounds(view: StepView) -> bool:
     due, policy = answer.job.reconcile_after_at, view.policy
     asked = getattr(view.command, "delay", 0)
     longest = max(policy.lease, policy.handover_limit, policy.retry_floor, policy.session_limit)
+    if view.before is not None and view.before.reconcile_after_at == due:
+        return False
     return due is None or due > NOW + 2 * longest + asked
 
 
@@ -143,9 +147,7 @@ def resend_takes_only_dropped_deliveries(view: StepView) -> bool:
     if line is None or view.opening is None or view.opening.deleted:
         return True
     late = before.updated_at + view.policy.resend_limit <= NOW
-    return not (
-        line.state is EffectState.DROPPED or (line.state is EffectState.SENT and late)
-    )
+    return not (line.state is EffectState.DROPPED or (line.state is EffectState.SENT and late))
 
 
 def dead_letter_buries_its_conversation(view: StepView) -> bool:
@@ -181,7 +183,9 @@ def only_live_content_is_admitted(view: StepView) -> bool:
     if view.did is not Verb.ADMIT or not isinstance(view.command, c.Admit):
         return False
     seen = view.opening
-    return seen is None or seen.deleted or seen.discarded or not (seen.has_content and seen.has_room)
+    if seen is None or seen.deleted or seen.discarded:
+        return True
+    return not (seen.has_content and seen.has_room)
 
 
 def revision_rises_only_for_newer_content(view: StepView) -> bool:
@@ -208,14 +212,20 @@ def wish_is_noted_only_for_newer_content(view: StepView) -> bool:
     return seen.content_version <= max(read, seen.wanted_version or 0)
 
 
-def force_and_byok_never_change(view: StepView) -> bool:
+def force_never_changes(view: StepView) -> bool:
+    if view.moved is None or reattached(view):
+        return False
+    return view.moved[0].force_process is not view.moved[1].force_process
+
+
+def byok_is_only_raised_and_only_by_the_mark(view: StepView) -> bool:
+    """Keys are never unneeded again; a re-attach or the conversation's mark raises the need."""
     if view.moved is None:
         return False
     before, after = view.moved
-    if reattached(view):
+    if before.requires_byok is after.requires_byok or reattached(view):
         return before.requires_byok and not after.requires_byok
-    old = (before.force_process, before.requires_byok)
-    return old != (after.force_process, after.requires_byok)
+    return before.requires_byok or view.opening is None or not view.opening.requires_byok
 
 
 def blocked_work_waits_for_keys(view: StepView) -> bool:

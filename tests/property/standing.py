@@ -83,7 +83,12 @@ def foreign_job_can_be_fenced(view: Standing) -> bool:
             continue
         number = int(job.claim_id[3:]) if held(job) and job.claim_id is not None else 0
         order = (
-            FENCE, job.finalization_revision, job.dispatch_generation, job.lease_epoch, number, 0,
+            FENCE,
+            job.finalization_revision,
+            job.dispatch_generation,
+            job.lease_epoch,
+            number,
+            0,
         )
         outcome = view.core.apply(view.state.rows, view.state.conversation, order)
         if outcome.did is not Verb.FENCE:

@@ -5,8 +5,6 @@ Nothing here uses `guards`: an invariant that asked a guard could not miss it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from listen_finalization.domain import commands as c
 from listen_finalization.domain.codes import (
     ConversationStatus,
@@ -23,46 +21,52 @@ from listen_finalization.domain.policy import Policy
 from .orders import NOW
 
 
-@dataclass(frozen=True, slots=True)
 class StepView:
     """One command and its answer; `before` is the row that it wrote (refused: met).
 
     `closing` is the conversation after the step, `opening` before it; `present` the row that
-    the conversation named before.
+    the conversation named before. `moved` is the row before and after, where both exist and it
+    was written; `did` the verb of a changing decision; `wrote` whether anything was written.
     """
 
-    command: c.Command
-    answer: Answer
-    before: Job | None
-    closing: Conversation | None
-    opening: Conversation | None
-    policy: Policy
-    present: Job | None = None
+    __slots__ = (
+        "answer",
+        "before",
+        "closing",
+        "command",
+        "decision",
+        "did",
+        "moved",
+        "opening",
+        "policy",
+        "present",
+        "wrote",
+    )
 
-    @property
-    def decision(self) -> Decision | None:
-        return self.answer if isinstance(self.answer, Decision) else None
-
-    @property
-    def moved(self) -> tuple[Job, Job] | None:
-        """Row before and after, where both exist and the row was written."""
-        answer = self.decision
-        if answer is None or not answer.changed or answer.job is None or self.before is None:
-            return None
-        return self.before, answer.job
-
-    @property
-    def wrote(self) -> bool:
-        answer = self.decision
-        return answer is not None and (
-            answer.changed or answer.conversation is not None or answer.successor is not None
-        )
-
-    @property
-    def did(self) -> Verb | None:
-        """The verb of a changing decision."""
-        answer = self.decision
-        return answer.did if answer is not None and answer.changed else None
+    def __init__(
+        self,
+        command: c.Command,
+        answer: Answer,
+        before: Job | None,
+        closing: Conversation | None,
+        opening: Conversation | None,
+        policy: Policy,
+        *,
+        present: Job | None = None,
+    ) -> None:
+        self.command, self.answer, self.before = command, answer, before
+        self.closing, self.opening, self.policy, self.present = closing, opening, policy, present
+        self.decision: Decision | None = answer if isinstance(answer, Decision) else None
+        self.moved: tuple[Job, Job] | None = None
+        self.did: Verb | None = None
+        self.wrote = False
+        decision = self.decision
+        if decision is None:
+            return
+        self.did = decision.did if decision.changed else None
+        self.wrote = decision.changed or any((decision.conversation, decision.successor))
+        if decision.changed and decision.job is not None and before is not None:
+            self.moved = (before, decision.job)
 
 
 def ours(conversation: Conversation | None, job: Job) -> bool:

@@ -8,13 +8,20 @@ doubling and delaying are all in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from listen_finalization.domain.codes import ConversationStatus, EffectState, Status, Step, Verb
+from listen_finalization.domain.codes import (
+    ConversationStatus,
+    EffectState,
+    RefusalCode,
+    Status,
+    Step,
+    Verb,
+)
 from listen_finalization.domain.conversation import Conversation
-from listen_finalization.domain.job import Job
+from listen_finalization.domain.job import Effect, Job
 from listen_finalization.domain.policy import Policy
 
 from .core import ENRICH_STORED, Core, Outcome, Rows
@@ -23,10 +30,10 @@ from .orders import (
     ALL_DONE,
     CHECKPOINT,
     CLAIM,
-    COMPLETE,
     CONVERSATION,
     DESTINATIONS,
     NAMES,
+    NOW,
     ONE_DONE,
     OWNED,
     SENT,
@@ -150,9 +157,13 @@ class World:
         after, broken = self._landed(state, order, outcome)
         mine = state.slots[slot] if slot >= 0 else IDLE
         who = f"actor {slot}" if slot >= 0 else "somebody"
-        seen = _seat(after, slot, _next_slot(mine, order, outcome, self.core)) if slot >= 0 else after
+        seen = (
+            _seat(after, slot, _next_slot(mine, order, outcome, self.core)) if slot >= 0 else after
+        )
         yield Edge(Label(who, order, "repeats" if mine[0] == UNSURE else ""), seen, broken, outcome)
-        if slot < 0 or mine[0] == UNSURE or "unsure" not in self.scenario.acts:
+        if slot < 0 or "unsure" not in self.scenario.acts:
+            return
+        if any(other[0] == UNSURE for other in state.slots):
             return
         doubt = (UNSURE, *_hands(mine), *order)
         yield Edge(Label(who, order, "never hears of"), _seat(after, slot, doubt))
@@ -200,9 +211,16 @@ class World:
             return (), ghost._replace(answered=_put(ghost.answered, revision, now))
         return (), ghost
 
-    def tick(self, state: State, by: int) -> Edge:
-        """Step the clock."""
+    def tick(self, state: State, by: int) -> Edge | None:
+        """Step the clock; it is set back only as far as it may be wrong: one step from honest."""
+        if by < 0 and any(self._far(number) for number in state.rows):
+            return None
         return Edge(Label(f"clock {by:+d}"), state._replace(rows=self.core.later(state.rows, by)))
+
+    def _far(self, number: int) -> bool:
+        job = self.core.jobs[number]
+        due = job.reconcile_after_at if job is not None else None
+        return due is not None and due > NOW + self.scenario.policy.handover_limit
 
     def crash(self, state: State, slot: int) -> Edge:
         """Let an actor forget all it held."""
@@ -224,7 +242,7 @@ class World:
         if seen is None:
             return self.core.intern_conversation(started() if kind == "remade" else None)
         status = ConversationStatus
-        later = {
+        later: dict[str, Callable[[], Conversation | None]] = {
             "delete": lambda: replace(seen, deleted=True),
             "gone": lambda: None,
             "remade": lambda: seen,
@@ -263,9 +281,9 @@ def _put(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:
     return (*values[:at], value, *values[at + 1 :])
 
 
-def _mask(lines: list[object], state: EffectState) -> int:
+def _mask(lines: Sequence[Effect | None], state: EffectState) -> int:
     return sum(
-        1 << bit for bit, line in enumerate(lines) if getattr(line, "state", None) is state
+        1 << bit for bit, line in enumerate(lines) if line is not None and line.state is state
     )
 
 
@@ -308,6 +326,6 @@ def _next_slot(mine: Slot, order: Order, outcome: Outcome, core: Core) -> Slot:
         told = order[5]
         proved = 1 if told == SENT else 0 if told > SENT else proved
         return (OWN, *order[1:5], keys, proved)
-    if order[0] == COMPLETE and outcome.code == "deliveries_open":
+    if outcome.code in (RefusalCode.DELIVERIES_OPEN, RefusalCode.CONVERSATION_OURS):
         return (OWN, *order[1:5], keys, proved)
     return IDLE

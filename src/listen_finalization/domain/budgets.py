@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import le, lt
+from operator import ge, le, lt
 from typing import Literal
 
 MAX_DISPATCH_DEADLINE = 1800
@@ -30,7 +30,7 @@ LEAST_STALE: Mapping[DispatchMode, int] = {
 }
 """Seconds; a shorter wait would take a queue that is only slow for one that lost the task."""
 
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {"<": lt, "<=": le}
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">=": ge}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Inequality:
     """One relation between two amounts, whether it holds or not."""
 
     left: Amount
-    relation: Literal["<", "<="]
+    relation: Literal["<", "<=", ">="]
     right: Amount
 
     @property
@@ -77,12 +77,11 @@ class Inequality:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What the inequalities speak of. `mode` is the environment name of the dispatch mode."""
+    """What the inequalities speak of. `mode_setting` is the name of the setting of the mode."""
 
-    mode: str
-    dispatch_mode: DispatchMode
+    mode_setting: str
+    mode: DispatchMode
     lease: Amount
-    renewal: Amount
     run_timeout: Amount
     dispatch_deadline: Amount
     stale: Amount
@@ -91,10 +90,18 @@ class Budgets:
     delivery_timeout: Amount
 
     @property
+    def renewal(self) -> Amount:
+        """The time between two renewals of the lease."""
+        lease = self.lease
+        return Amount(
+            lease.setting, lease.value / RENEWALS_PER_LEASE, f"a third of {lease.setting}"
+        )
+
+    @property
     def least_stale(self) -> Amount:
         """The least stale seconds of the mode."""
-        value = LEAST_STALE[self.dispatch_mode]
-        return Amount(self.mode, value, f"the least with {self.mode}={self.dispatch_mode}")
+        label = f"the least with {self.mode_setting}={self.mode}"
+        return Amount(self.mode_setting, LEAST_STALE[self.mode], label)
 
 
 def inequalities(budgets: Budgets) -> tuple[Inequality, ...]:
@@ -105,7 +112,7 @@ def inequalities(budgets: Budgets) -> tuple[Inequality, ...]:
         Inequality(budgets.lease, "<=", budgets.run_timeout),
         Inequality(budgets.run_timeout, "<=", budgets.dispatch_deadline),
         Inequality(budgets.dispatch_deadline, "<=", deadline_limit),
-        Inequality(budgets.least_stale, "<=", budgets.stale),
+        Inequality(budgets.stale, ">=", budgets.least_stale),
         Inequality(budgets.backoff, "<=", budgets.backoff_limit),
         Inequality(budgets.delivery_timeout, "<=", budgets.run_timeout),
     )

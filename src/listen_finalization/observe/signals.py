@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from enum import StrEnum
 
 _LOG = logging.getLogger("listen_finalization")
@@ -30,9 +31,12 @@ class Event(StrEnum):
     RENEWAL_FAILED = "renewal_failed"
     STEP_FAULT = "step_fault"
     STEP_OUTLIVED = "step_outlived"
-    TOKEN_REFUSED = "token_refused"
+    TOKEN_REFUSED = "token_refused"  # noqa: S105
     BODY_REFUSED = "body_refused"
-    DELIVERY_POSTPONED = "delivery_postponed"
+    RATE_LIMITED = "rate_limited"
+    REQUEST_FAULT = "request_fault"
+    DELIVERY_FAULT = "delivery_fault"
+    ROW_MOVED = "row_moved"
     ROW_SET_ASIDE = "row_set_aside"
     ROUND_DONE = "round_done"
     ROUND_FAILED = "round_failed"
@@ -53,7 +57,7 @@ class Signals:
         job_id: str | None = None,
         fault: BaseException | None = None,
         level: int = logging.INFO,
-        **numbers: int,
+        numbers: Mapping[str, int] | None = None,
     ) -> None:
         """Record one event. `fault` is told by its class; `numbers` are counts and sizes."""
         self.counts[event, code or ""] += 1
@@ -66,7 +70,7 @@ class Signals:
             line["job_id"] = job_id
         if fault is not None:
             line["fault"] = f"{type(fault).__module__}.{type(fault).__qualname__}"
-        _LOG.log(level, json.dumps(line | numbers))
+        _LOG.log(level, json.dumps({**line, **(numbers or {})}))
 
     def count(self, event: Event, code: str = "") -> int:
         """Return how often an event was emitted with a code (or without one)."""

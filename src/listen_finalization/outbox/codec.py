@@ -38,8 +38,8 @@ Firestore holds 1 MiB a document ("Quotas and limits"); 64 KiB stay free and a r
 64 KiB. The embedded store keeps the same bound, so that a conversation can move.
 """
 
-dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-"""Compact JSON text, the form of every structured column."""
+dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+"""Compact JSON text, the form of every structured column; a NaN raises `ValueError`."""
 
 
 def encode_effects(effects: Sequence[Effect]) -> str:

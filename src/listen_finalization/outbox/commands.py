@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from listen_finalization.domain.codes import RefusalCode
-from listen_finalization.domain.commands import Admit, Command
+from listen_finalization.domain.commands import Admit, Command, OwnedCommand
 from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.decision import Answer, Decision, Probe, Probed, Refused
 from listen_finalization.domain.identity import job_id
@@ -37,33 +37,29 @@ class CommandWriter:
 
     def apply(self, command: Command, now: Instant) -> Answer:
         """Decide on a fresh read and write the decision; `now` was read under the write lock."""
-        if isinstance(command, Admit):
-            return self._admit(command, now)
-        return self._command(command, now)
+        try:
+            if isinstance(command, Admit):
+                return self._admit(command, now)
+            return self._command(command, now)
+        except RowUnreadableError:  # raised by reads only, so nothing is written yet
+            return Refused(RefusalCode.SCHEMA_NEWER)
 
     def _command(self, command: Any, now: Instant) -> Answer:
         """Decide a command on the row that it names, and write the decision."""
-        job_key = command.claim.job_id if hasattr(command, "claim") else command.job_id
+        job_key = command.claim.job_id if isinstance(command, OwnedCommand) else command.job_id
         row = self._one("read_job_and_conversation", (job_key,))
         if row is None:
             return self._settle(None, None, command, now)
-        try:
-            job = decode_job(row)
-        except RowUnreadableError:
-            return Refused(RefusalCode.SCHEMA_NEWER)
         found = row[JOB_COLUMNS:]
         conversation = decode_conversation(found) if found[0] is not None else None
-        return self._settle(job, conversation, command, now)
+        return self._settle(decode_job(row), conversation, command, now)
 
     def _admit(self, command: Admit, now: Instant) -> Answer:
         row = self._one("read_conversation_and_job", (command.uid, command.conversation_id))
         if row is None:
             return self._settle(None, None, command, now)
         found = row[CONVERSATION_COLUMNS:]
-        try:
-            job = decode_job(found) if found[0] is not None else None
-        except RowUnreadableError:
-            return Refused(RefusalCode.SCHEMA_NEWER)
+        job = decode_job(found) if found[0] is not None else None
         return self._settle(job, decode_conversation(row), command, now)
 
     def _settle(
@@ -139,12 +135,7 @@ class CommandWriter:
             ),
         )
 
-    def _write_content(
-        self,
-        decision: Decision,
-        job: Job | None,
-        now: Instant,
-    ) -> None:
+    def _write_content(self, decision: Decision, job: Job | None, now: Instant) -> None:
         owner = decision.job or job
         if owner is None:
             return
@@ -158,9 +149,9 @@ class CommandWriter:
             sources = dumps(list(memory.segment_ids))
             row = (owner.uid, key, owner.conversation_id, memory.text, sources, now)
             self._run("store_memory", row)
-        if decision.publish and owner.effects:
+        if decision.publish:
             self._run("publish_record", (owner.job_id, *place))
-        if decision.drop_results and (job is None or job.effects):
+        if decision.drop_results:
             self._run("drop_results", (owner.job_id,))
 
     def _run(self, name: str, values: Sequence[Any]) -> sqlite3.Cursor:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 from listen_finalization.domain.job import Instant
-from listen_finalization.errors import ConversationClosedError
+from listen_finalization.errors import ConversationClosedError, ValueRefusedError
 from listen_finalization.outbox.codec import dumps
 from listen_finalization.outbox.operations import (
     Append,
@@ -33,7 +34,7 @@ class ContentWriter:
             case DeleteConversation():
                 return self._delete_conversation(operation)
             case PutRow():
-                return self._put_row(operation)
+                return self._put_row(operation, now)
             case DeleteRow():
                 return self._run("delete_row", (operation.kind, operation.key)).rowcount == 1
             case SetAside():
@@ -41,16 +42,17 @@ class ContentWriter:
         raise TypeError
 
     def _append(self, operation: Append, now: Instant) -> int:
+        _refuse_unstorable(operation)
         place = (operation.uid, operation.conversation_id)
         self._run("append_open", (*place, operation.language, now))
-        version, deleted, discarded = self._one("append_state", place)
+        version, has_content, deleted, discarded = self._one("append_state", place)
         if deleted or discarded:
             raise ConversationClosedError
         changed = self._append_segments(operation, version)
         if not changed and not operation.photos and not operation.byok:
             return int(version)
         after = version + 1 if changed or operation.photos else version
-        spoken = any(segment.text.strip() for segment in operation.segments)
+        spoken = self._spoken(operation, bool(has_content))
         self._run("append_close", (after, spoken, operation.photos, operation.byok, now, *place))
         return int(after)
 
@@ -62,19 +64,31 @@ class ContentWriter:
             changed += cursor.rowcount
         return changed
 
+    def _spoken(self, operation: Append, before: bool) -> bool:
+        """Say whether a segment with words is stored; only an emptied one makes this a search."""
+        words = [bool(segment.text.strip()) for segment in operation.segments]
+        if all(words):
+            return before or bool(words)
+        if not before and not any(words):
+            return False
+        place = (operation.uid, operation.conversation_id)
+        return any(text.strip() for (text,) in self._run("read_texts", place))
+
     def _delete_conversation(self, operation: DeleteConversation) -> bool:
         place = (operation.uid, operation.conversation_id)
         self._run("drop_results_of", place)
         return self._run("delete_conversation", place).rowcount == 1
 
-    def _put_row(self, operation: PutRow) -> int | None:
+    def _put_row(self, operation: PutRow, now: Instant) -> int | None:
+        """Write the record; a new one starts at the time, so that no old version fits it again."""
         value = dumps(dict(operation.value))
+        after = operation.version + 1 if operation.version else max(now, 1)
         if operation.version == 0:
-            cursor = self._run("insert_row", (operation.kind, operation.key, value))
+            cursor = self._run("insert_row", (operation.kind, operation.key, value, after))
         else:
             guard = (value, operation.kind, operation.key, operation.version)
             cursor = self._run("replace_row", guard)
-        return operation.version + 1 if cursor.rowcount == 1 else None
+        return after if cursor.rowcount == 1 else None
 
     def _set_aside(self, operation: SetAside, now: Instant) -> bool:
         moved = (now + operation.delay, operation.job_id, operation.seen_due)
@@ -85,3 +99,10 @@ class ContentWriter:
 
     def _one(self, name: str, values: Sequence[Any]) -> Any:
         return self._run(name, values).fetchone()
+
+
+def _refuse_unstorable(operation: Append) -> None:
+    """Raise `ValueRefusedError` for what SQLite would store as something else."""
+    times = [time for s in operation.segments for time in (s.start, s.end)]
+    if operation.photos < 0 or not all(map(math.isfinite, times)):
+        raise ValueRefusedError

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from listen_finalization.domain.codes import Status
+from listen_finalization.domain.job import Instant
 from listen_finalization.errors import (
     StoreBrokenError,
-    StoreError,
     StoreSchemaError,
+    StoreUnavailableError,
 )
 from listen_finalization.outbox.clock import AnchoredClock, boot_id, boot_micros
 from listen_finalization.outbox.faults import fault_of, is_busy
@@ -25,33 +26,57 @@ _JOURNAL_LIMIT = 64 * 1024 * 1024
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open one connection; transactions are the caller's own, waiting for locks as well.
+    """Open one connection; transactions and checkpoints are the caller's own, waits as well.
 
-    Raises `StoreUnavailableError` or `StoreBrokenError`.
+    Raises `StoreSchemaError` for a file of a newer version and leaves it untouched, else
+    `StoreUnavailableError`, `StoreBusyError` or `StoreBrokenError`.
     """
     try:
         connection = sqlite3.connect(
             path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=128
         )
-        _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT}")
-        if read_only:
-            connection.execute("PRAGMA query_only = ON")
-            connection.execute("PRAGMA busy_timeout = 5000")
     except sqlite3.Error as error:
+        raise fault_of(error) from error
+    try:
+        _configure(connection, read_only)
+    except Exception as error:
+        connection.close()
         raise fault_of(error) from error
     return connection
 
 
-def _patiently(action: Callable[[], object], patience: float = LOCK_PATIENCE) -> None:
-    """Run `action` until no other connection is in the way.
+def _configure(connection: sqlite3.Connection, read_only: bool) -> None:
+    _patiently(lambda: _schema_version(connection))
+    _patiently(lambda: _write_ahead(connection))
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT}")
+    if read_only:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA busy_timeout = 5000")
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise StoreSchemaError
+    return int(version)
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreUnavailableError
+
+
+def _patiently(action: Callable[[], object]) -> None:
+    """Run `action` until no other connection is in the way, for `LOCK_PATIENCE` at most.
 
     The waits are short and random: SQLite's own busy handler backs off up to 100 ms, so that of
     several processes the unlucky one starves.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
             action()
@@ -80,31 +105,37 @@ def rollback(connection: sqlite3.Connection) -> None:
 def prepare(connection: sqlite3.Connection) -> AnchoredClock:
     """Bring the schema up to date and return the clock of this boot.
 
-    Raises `StoreSchemaError` for a file of a newer version, and leaves it untouched.
+    Writes nothing where both are: a store on a full disk can be opened. Raises `StoreError`.
     """
     begin(connection)
     try:
         _migrate(connection)
         clock = _anchored(connection)
         connection.execute("COMMIT")
-    except sqlite3.Error as error:
+    except Exception as error:
         rollback(connection)
         raise fault_of(error) from error
-    except StoreError:
-        rollback(connection)
-        raise
     return clock
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise StoreSchemaError
-    for script in MIGRATIONS[version:]:
-        for statement in script.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    version = _schema_version(connection)
+    for number, script in enumerate(MIGRATIONS[version:], version + 1):
+        for statement in statements_of(script):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")
+
+
+def statements_of(script: str) -> Iterator[str]:
+    """Split a script where SQLite itself sees a statement end: triggers and strings stay whole."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        yield pending
 
 
 def _anchored(connection: sqlite3.Connection) -> AnchoredClock:
@@ -118,26 +149,38 @@ def _anchored(connection: sqlite3.Connection) -> AnchoredClock:
     return AnchoredClock(wall, now)
 
 
-def _newest(connection: sqlite3.Connection) -> int:
-    found = (connection.execute(STATEMENTS["newest_instant"], (s,)).fetchone()[0] for s in Status)
-    return max((instant for instant in found if instant is not None), default=0)
+def _newest(connection: sqlite3.Connection) -> Instant:
+    """Return the latest instant that a row was made, or an unfinished one was touched."""
+    made = (connection.execute(STATEMENTS["newest_made"], (status,)) for status in Status)
+    touched = connection.execute(STATEMENTS["newest_touched"])
+    found = (cursor.fetchone()[0] for cursor in (*made, touched))
+    return max((instant for instant in found if instant is not None), default=Instant(0))
 
 
 class FileWatch:
-    """Notices that the path no longer leads to the file that is open."""
+    """Notices that the path, its WAL or the index of that no longer lead to what is open."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._identity = self._look()
+        self._paths = (path, Path(f"{path}-wal"), Path(f"{path}-shm"))
+        self._held = self._look()
 
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def _look(self) -> tuple[tuple[int, int] | None, ...]:
+        return tuple(map(identity, self._paths))
+
+    @property
+    def lost(self) -> bool:
+        return None in self._held or self._look() != self._held
 
     def check(self) -> None:
-        """Raise `StoreBrokenError` where the file was deleted or replaced under us."""
-        if self._identity is None or self._look() != self._identity:
+        """Raise `StoreBrokenError` where a file was deleted or replaced under us."""
+        if self.lost:
             raise StoreBrokenError
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Name the file that a path leads to; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

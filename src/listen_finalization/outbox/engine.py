@@ -11,17 +11,32 @@ from pathlib import Path
 from typing import Any, get_args
 
 from listen_finalization.domain.commands import Command
-from listen_finalization.domain.job import IllegalJobError, Instant
+from listen_finalization.domain.job import Instant
 from listen_finalization.domain.policy import Policy
-from listen_finalization.errors import ListenFinalizationError, StoreBrokenError, StoreError
+from listen_finalization.errors import (
+    ListenFinalizationError,
+    StoreBrokenError,
+    StoreBusyError,
+    StoreError,
+)
 from listen_finalization.outbox.commands import CommandWriter
 from listen_finalization.outbox.content import ContentWriter
-from listen_finalization.outbox.database import FileWatch, begin, connect, prepare, rollback
-from listen_finalization.outbox.faults import fault_of
+from listen_finalization.outbox.database import (
+    FileWatch,
+    begin,
+    connect,
+    identity,
+    prepare,
+    rollback,
+)
+from listen_finalization.outbox.faults import again, fault_of
 from listen_finalization.outbox.operations import Operation
 
 Reply = Any
 """An operation's answer, or the exception that it is to raise."""
+
+CHECKPOINT_EVERY = 256
+"""Operations after which the WAL's frames are moved into the main file."""
 
 _COMMANDS = frozenset(get_args(Command))
 
@@ -37,25 +52,44 @@ class SqliteEngine:
         Raises `StoreSchemaError`, `StoreUnavailableError`, `StoreBusyError` or
         `StoreBrokenError`; `clock` replaces the anchored clock of the file.
         """
-        self.connection = connect(path)
+        self._path = path
+        self._policy = policy
+        self._given_clock = clock
+        self._broken = False
+        self._written = 0
+        self._open()
+        self._file = identity(path)
+
+    def _open(self) -> None:
+        self.connection = connect(self._path)
         try:
             anchored = prepare(self.connection)
         except StoreError:
             self.connection.close()
             raise
-        self.clock: Callable[[], Instant] = clock or anchored
-        self._commands = CommandWriter(self.connection, policy)
+        self.clock: Callable[[], Instant] = self._given_clock or anchored
+        self._commands = CommandWriter(self.connection, self._policy)
         self._content = ContentWriter(self.connection)
-        self._watch = FileWatch(path)
-        self._broken = False
+        self._watch = FileWatch(self._path)
+        self.asleep = False
+        """Whether `suspend` closed the file, so that nothing open is carried through a fork."""
 
     @property
     def broken(self) -> bool:
         """Whether a flush failed or the file went: only a new process may go on."""
-        return self._broken
+        return self._broken or (not self.asleep and self._watch.lost)
+
+    def distrust(self) -> None:
+        """Remember that a reader met a file that cannot be trusted."""
+        self._broken = True
 
     def close(self) -> None:
         self.connection.close()
+
+    def suspend(self) -> None:
+        """Close the file until the next batch opens it again. May be called again."""
+        self.connection.close()
+        self.asleep = True
 
     def abort(self) -> None:
         """Leave no transaction open after a fault that `apply_batch` did not expect."""
@@ -68,24 +102,52 @@ class SqliteEngine:
         transaction or the commit fails, each operation is decided again, alone, on a fresh read.
         An operation that raised gets its error as answer; the others are not touched by it.
         """
+        fault = self._woken()
+        if fault is not None:
+            return [again(fault) for _ in operations]
+        self._written += len(operations)
         replies = self._together(operations) if len(operations) > 1 else None
-        if replies is None:
-            replies = [self._alone(operation) for operation in operations]
-        return replies
+        return self._one_by_one(operations) if replies is None else replies
+
+    def checkpoint(self) -> None:
+        """Move the WAL's frames into the main file, once enough was written.
+
+        SQLite's own checkpoint runs inside a commit and hides a failed flush; this one breaks the
+        store for it. A full disk or a busy reader only leaves the frames where they are.
+        """
+        if self._written < CHECKPOINT_EVERY or self._broken or self.asleep:
+            return
+        self._written = 0
+        try:
+            self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error as error:
+            self._failed(error)
+
+    def _woken(self) -> ListenFinalizationError | None:
+        """Open the file again after a fork; say why nothing can be written."""
+        if self.asleep and not self._broken:
+            self._broken = identity(self._path) != self._file
+        if self._broken:
+            return StoreBrokenError()
+        try:
+            if self.asleep:
+                self._open()
+        except StoreError as fault:
+            return fault
+        return None
 
     def _together(self, operations: Sequence[Operation]) -> list[Reply] | None:
         """Answer the batch after its commit; None when each member must be decided alone."""
-        if self._broken:
-            return [StoreBrokenError() for _ in operations]
         try:
             begin(self.connection)
         except StoreError as fault:
-            return [fault for _ in operations]
+            self._failed(fault)
+            return [again(fault) for _ in operations]
         try:
             now = self.clock()
             replies = [self._in_savepoint(operation, now) for operation in operations]
             self._commit()
-        except (sqlite3.Error, StoreBrokenError) as error:
+        except Exception as error:  # noqa: BLE001 - each member is decided again and told its own
             self._failed(error)
             return None
         return replies
@@ -95,16 +157,21 @@ class SqliteEngine:
         execute("SAVEPOINT member")
         try:
             reply = self._carry_out(operation, now)
-        except sqlite3.Error as error:
-            if not self.connection.in_transaction:
+        except Exception as error:
+            reply = fault_of(error)
+            if isinstance(reply, StoreBrokenError) or not self.connection.in_transaction:
                 raise
             execute("ROLLBACK TO member")
-            reply = fault_of(error)
-        except (ListenFinalizationError, IllegalJobError) as error:
-            execute("ROLLBACK TO member")
-            reply = error
         execute("RELEASE member")
         return reply
+
+    def _one_by_one(self, operations: Sequence[Operation]) -> list[Reply]:
+        """Decide each alone; once the lock cannot be had, the rest is not made to wait for it."""
+        replies: list[Reply] = []
+        for operation in operations:
+            busy = bool(replies) and isinstance(replies[-1], StoreBusyError)
+            replies.append(StoreBusyError() if busy else self._alone(operation))
+        return replies
 
     def _alone(self, operation: Operation) -> Reply:
         if self._broken:
@@ -113,13 +180,13 @@ class SqliteEngine:
             begin(self.connection)
             reply = self._carry_out(operation, self.clock())
             self._commit()
-        except (sqlite3.Error, ListenFinalizationError, IllegalJobError) as error:
+        except Exception as error:  # noqa: BLE001 - the caller's answer, whatever it is
             return self._failed(error)
         return reply
 
-    def _failed(self, error: Exception) -> Exception:
+    def _failed(self, error: Exception) -> ListenFinalizationError:
         """Leave no transaction open, remember a broken store, and return the caller's fault."""
-        fault = fault_of(error) if isinstance(error, sqlite3.Error) else error
+        fault = fault_of(error)
         self._broken = self._broken or isinstance(fault, StoreBrokenError)
         try:
             rollback(self.connection)
@@ -128,8 +195,9 @@ class SqliteEngine:
         return fault
 
     def _commit(self) -> None:
-        self._watch.check()
+        """Commit, then prove that what was committed is what the path leads to."""
         self.connection.execute("COMMIT")
+        self._watch.check()
 
     def _carry_out(self, operation: Any, now: Instant) -> Reply:
         if type(operation) in _COMMANDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,8 @@ from typing import Any
 
 from listen_finalization.domain.codes import Status, Step
 from listen_finalization.domain.content import Content, Memory, Segment
-from listen_finalization.domain.job import SCHEMA_VERSION, Instant, Job
+from listen_finalization.domain.job import Instant, Job
+from listen_finalization.errors import RowUnreadableError, ValueRefusedError
 from listen_finalization.outbox.codec import CONVERSATION_COLUMNS, decode_conversation, decode_job
 from listen_finalization.outbox.statements import STATEMENTS
 from listen_finalization.ports import DuePage, DueRow, JobPage, Record, Row
@@ -25,21 +27,26 @@ def job(connection: sqlite3.Connection, job_id: str) -> Job | None:
 
 def _due_row(row: tuple[Any, ...]) -> DueRow:
     job_id, generation, status, byok, handovers, due, claim_id = row
-    return DueRow(job_id, generation, Status(status), bool(byok), handovers, due, claim_id)
+    known = Status(status) if status in _STATUSES else None
+    return DueRow(job_id, generation, known, bool(byok), handovers, due, claim_id)
 
 
-def due_page(connection: sqlite3.Connection, now: Instant, limit: int) -> DuePage:
-    """Return due rows and the time of the next; one of an unknown status is only counted."""
-    found = connection.execute(STATEMENTS["due_page"], (now, limit)).fetchall()
+def due_page(
+    connection: sqlite3.Connection, now: Instant, limit: int, after: DueRow | None
+) -> DuePage:
+    """Return due rows from behind `after`, and when the next that is not due yet will be."""
+    _refuse_limit(limit)
+    place = (after.due, after.job_id) if after is not None else (0, "")
+    found = connection.execute(STATEMENTS["due_page"], (now, *place, limit)).fetchall()
     (next_due,) = connection.execute(STATEMENTS["next_due"], (now,)).fetchone()
-    rows = tuple(_due_row(row) for row in found if row[2] in _STATUSES)
-    return DuePage(rows, now, next_due, undecodable=len(found) - len(rows))
+    return DuePage(tuple(map(_due_row, found)), now, next_due)
 
 
 _STATUSES = frozenset(Status)
 
 
 def leases(connection: sqlite3.Connection, limit: int) -> tuple[DueRow, ...]:
+    _refuse_limit(limit)
     found = connection.execute(STATEMENTS["leases"], (limit,)).fetchall()
     return tuple(_due_row(row) for row in found)
 
@@ -51,7 +58,7 @@ def counts(connection: sqlite3.Connection) -> Mapping[Status, int]:
 
 def oldest(connection: sqlite3.Connection) -> Mapping[Status, Instant]:
     found = connection.execute(STATEMENTS["oldest"]).fetchall()
-    return {Status(status): Instant(created) for status, created in found}
+    return {Status(s): Instant(created) for s, created in found if created is not None}
 
 
 def job_page(
@@ -59,22 +66,38 @@ def job_page(
 ) -> JobPage:
     """Merge the statuses' own orders, newest first; the cursor is the last job's place.
 
-    Raises `ValueError` for a cursor that no page gave out.
+    A row that cannot be decoded is left out. Raises `ValueRefusedError` for a cursor that no page
+    gave out.
     """
+    _refuse_limit(limit, 500)
     place = _END if cursor is None else _place(cursor)
     parts = [
         _by_status(connection, one, place, limit + 1)
         for one in ([status] if status is not None else list(Status))
     ]
     merged = heapq.merge(*parts, key=lambda row: (row[8], row[0]), reverse=True)
-    rows = [row for row, _ in zip(merged, range(limit + 1), strict=False)]
-    jobs = tuple(decode_job(row) for row in rows[:limit] if row[1] <= SCHEMA_VERSION)
+    rows = list(itertools.islice(merged, limit + 1))
+    jobs = tuple(job for job in map(_readable, rows[:limit]) if job is not None)
     more = f"{rows[limit - 1][8]}.{rows[limit - 1][0]}" if len(rows) > limit else None
     return JobPage(jobs, more)
 
 
+def _readable(row: tuple[Any, ...]) -> Job | None:
+    try:
+        return decode_job(row)
+    except RowUnreadableError:
+        return None
+
+
+def _refuse_limit(limit: int, most: int = 10_000) -> None:
+    if not 1 <= limit <= most:
+        raise ValueRefusedError
+
+
 def _place(cursor: str) -> tuple[int, str]:
     created, _, job_id = cursor.partition(".")
+    if not (created.isascii() and created.isdigit() and len(created) < 19):
+        raise ValueRefusedError
     return int(created), job_id
 
 
@@ -91,10 +114,14 @@ def record(connection: sqlite3.Connection, uid: str, conversation_id: str) -> Re
         return None
     found = connection.execute(STATEMENTS["read_memories"], place).fetchall()
     memories = tuple(Memory(text, tuple(json.loads(sources))) for text, sources in found)
-    structured = row[CONVERSATION_COLUMNS]
-    return Record(
-        decode_conversation(row), json.loads(structured) if structured else None, memories
-    )
+    return Record(decode_conversation(row), _structured(row[CONVERSATION_COLUMNS]), memories)
+
+
+def _structured(text: str | None) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError as error:
+        raise RowUnreadableError from error
 
 
 def content(connection: sqlite3.Connection, uid: str, conversation_id: str) -> Content | None:
@@ -121,6 +148,16 @@ def row_of(connection: sqlite3.Connection, kind: str, key: str) -> Row | None:
 
 
 def rows_of(connection: sqlite3.Connection, kind: str, prefix: str, limit: int) -> tuple[Row, ...]:
-    bounds = (kind, prefix, prefix + "\U0010ffff", limit)
+    _refuse_limit(limit)
+    bounds = (kind, prefix, _after(prefix), limit)
     found = connection.execute(STATEMENTS["list_rows"], bounds).fetchall()
     return tuple(Row(key, json.loads(value), version) for key, value, version in found)
+
+
+def _after(prefix: str) -> str | bytes:
+    """Return the least value beyond every key of the prefix; SQLite sorts any blob after text."""
+    stem = prefix.rstrip("\U0010ffff")
+    if not stem:
+        return b""
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)

@@ -31,27 +31,28 @@ class Reader:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="outbox-reader")
         self._closed = False
 
-    @property
-    def connections(self) -> tuple[sqlite3.Connection, ...]:
-        return tuple(self._connections)
-
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run `query` in one read snapshot off the loop. Raises `StoreError` for its faults."""
         if self._closed:
             raise StoreUnavailableError
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, query)
+        loop = asyncio.get_running_loop()
+        try:
+            waiting = loop.run_in_executor(self._pool, self._run, query)
+        except RuntimeError as error:  # closed in between by another thread
+            raise StoreUnavailableError from error
+        return await waiting
 
     def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
         with self.at_rest:
-            connection = self._connection()
             try:
+                connection = self._connection()
                 connection.execute("BEGIN")
                 try:
                     return query(connection)
                 finally:
                     if connection.in_transaction:
                         connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except Exception as error:
                 raise fault_of(error) from error
 
     def _connection(self) -> sqlite3.Connection:
@@ -61,9 +62,17 @@ class Reader:
             self._connections.append(held)
         return held
 
+    def suspend(self) -> None:
+        """Close the connections; the next read of each thread opens its own again.
+
+        Only for a caller that holds all of `at_rest`.
+        """
+        self._held = threading.local()
+        while self._connections:
+            self._connections.pop().close()
+
     def close(self) -> None:
         """End the threads and their connections. May be called again."""
         self._closed = True
         self._pool.shutdown(wait=True)
-        while self._connections:
-            self._connections.pop().close()
+        self.suspend()

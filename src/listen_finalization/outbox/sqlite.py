@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sqlite3
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,9 +16,11 @@ from listen_finalization.domain.content import Content, Segment
 from listen_finalization.domain.decision import Answer
 from listen_finalization.domain.job import Instant, Job
 from listen_finalization.domain.policy import Policy
+from listen_finalization.errors import StoreBrokenError, StoreUnavailableError
 from listen_finalization.outbox import queries
 from listen_finalization.outbox.database import connect
 from listen_finalization.outbox.engine import SqliteEngine
+from listen_finalization.outbox.faults import fault_of
 from listen_finalization.outbox.operations import (
     Append,
     DeleteConversation,
@@ -35,8 +37,9 @@ from listen_finalization.ports import DuePage, DueRow, JobPage, Record, Row
 class SqliteStore:
     """One open file: a writing thread, reading threads, and what a fork must not share.
 
-    After a fork the child opens the file anew at its first call; the handles that it inherited
-    are never used or closed there, because either would touch the parent's locks.
+    Before a fork every handle is closed: SQLite believes a child to hold the locks that its parent
+    took, so that the parent could delete the WAL under it. Parent and child open the file again
+    at their next call. A child of a fork that Python's hooks did not see is refused.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class SqliteStore:
         self._writer = Writer(self._engine, on_commit=self._on_commit)
         self._reader = Reader(path)
         self._watcher: sqlite3.Connection | None = None
+        self._watching = threading.Lock()
+        self._closed = False
         self._pid = os.getpid()
 
     @property
@@ -84,14 +89,26 @@ class SqliteStore:
     async def read(self, query: Callable[..., Any], *arguments: Any) -> Any:
         """Run one of `queries` in a snapshot. Raises `StoreError`."""
         self._own()
-        return await self._reader.read(lambda connection: query(connection, *arguments))
+        if self._engine.broken:
+            raise StoreBrokenError
+        try:
+            return await self._reader.read(lambda connection: query(connection, *arguments))
+        except StoreBrokenError:
+            self._engine.distrust()
+            raise
 
     def data_version(self) -> int:
-        """Return a number that changes when another connection has committed."""
+        """Return a number that changes when any connection has committed. Raises `StoreError`."""
         self._own()
-        if self._watcher is None:
-            self._watcher = connect(self._arguments[0], read_only=True)
-        return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+        with self._watching:
+            if self._closed:
+                raise StoreUnavailableError
+            if self._watcher is None:
+                self._watcher = connect(self._arguments[0], read_only=True)
+            try:
+                return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise fault_of(error) from error
 
     def close(self) -> None:
         """Finish what was submitted and close the file. May be called again."""
@@ -100,29 +117,43 @@ class SqliteStore:
         self._writer.close()
         self._reader.close()
         self._engine.close()
+        with self._watching:
+            self._closed = True
+            self._stop_watching()
+
+    def _stop_watching(self) -> None:
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
 
     def _own(self) -> None:
-        if self._pid != os.getpid():
-            self._open()
+        if self._pid == os.getpid():
+            return
+        if self._closed or not self._engine.asleep:
+            raise StoreUnavailableError
+        self._open()
 
     def before_fork(self) -> None:
+        """Wait for a quiet moment, keep it, and close everything."""
+        self._watching.acquire()
         self._writer.at_rest.acquire()
         for _ in range(THREADS):
             self._reader.at_rest.acquire()
+        self._stop_watching()
+        self._reader.suspend()
+        self._engine.suspend()
 
     def after_fork_in_parent(self) -> None:
         for _ in range(THREADS):
             self._reader.at_rest.release()
         self._writer.at_rest.release()
+        self._watching.release()
 
     def after_fork_in_child(self) -> None:
-        inherited = [self._engine.connection, *self._reader.connections]
-        for connection in [*inherited, *([self._watcher] if self._watcher else [])]:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-        self._watcher = None
+        """Replace the locks: a thread that is not here may have been inside of one."""
+        self._watching = threading.Lock()
+        self._writer.at_rest = threading.Lock()
+        self._reader.at_rest = threading.Semaphore(THREADS)
 
 
 _STORES: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
@@ -157,8 +188,9 @@ class SqliteOutbox:
         job: Job | None = await self._store.read(queries.job, job_id)
         return job
 
-    async def due(self, limit: int) -> DuePage:
-        page: DuePage = await self._store.read(queries.due_page, self._store.now(), limit)
+    async def due(self, limit: int, *, after: DueRow | None = None) -> DuePage:
+        now = self._store.now()
+        page: DuePage = await self._store.read(queries.due_page, now, limit, after)
         return page
 
     async def leases(self, limit: int) -> tuple[DueRow, ...]:

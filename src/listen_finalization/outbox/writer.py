@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -11,7 +12,10 @@ from typing import Any
 
 from listen_finalization.errors import StoreUnavailableError
 from listen_finalization.outbox.engine import Reply, SqliteEngine
+from listen_finalization.outbox.faults import fault_of
 from listen_finalization.outbox.operations import Operation
+
+_LOG = logging.getLogger(__name__)
 
 BATCH = 64
 """How many transitions share one commit at most (contract 16)."""
@@ -27,6 +31,7 @@ class Writer:
         self._on_commit = on_commit
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
+        self._gate = threading.Lock()
         self.at_rest = threading.Lock()
         """Held while a batch runs, so that a fork can wait for a quiet moment."""
         self._thread = threading.Thread(target=self._run, name="outbox-writer", daemon=True)
@@ -37,18 +42,20 @@ class Writer:
 
         A caller that is cancelled while it waits does not know whether the commit happened.
         """
-        if self._closed:
-            raise StoreUnavailableError
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._queue.put((operation, loop, future))
+        with self._gate:
+            if self._closed:
+                raise StoreUnavailableError
+            self._queue.put((operation, loop, future))
         return await future
 
     def close(self) -> None:
         """Finish what was submitted, then end the thread. May be called again."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -58,9 +65,18 @@ class Writer:
                 with self.at_rest:
                     replies = self._apply([operation for operation, _, _ in batch])
                 _answer(batch, replies)
-                self._on_commit()
+                self._tidy()
             if last:
                 return
+
+    def _tidy(self) -> None:
+        """Do what no caller waits for; a fault of the listener's must not end the thread."""
+        try:
+            self._on_commit()
+        except Exception:  # noqa: BLE001 - whatever it is, it is not the callers' trouble
+            _LOG.error("outbox.commit_listener_failed")
+        with self.at_rest:
+            self._engine.checkpoint()
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
         batch: list[_Waiting] = []
@@ -80,7 +96,7 @@ class Writer:
             return self._engine.apply_batch(operations)
         except Exception as error:  # noqa: BLE001 - a fault of ours: the callers get it, the thread goes on
             self._engine.abort()
-            return [error for _ in operations]
+            return [fault_of(error) for _ in operations]
 
 
 def _answer(batch: Sequence[_Waiting], replies: Sequence[Reply]) -> None:

@@ -42,7 +42,12 @@ class ExtractiveProcessor:
         if not reading.sentences:
             return None
         return Enrichment(
-            title=title_of(reading.phrases, reading.sentences, _occasion(request.content)),
+            title=title_of(
+                reading.phrases,
+                reading.sentences,
+                reading.language,
+                occasion=_occasion(request.content),
+            ),
             overview=_overview(reading),
             category=category_of(reading.sentences, reading.language),
             action_items=action_items_of(reading.sentences, reading.language),

@@ -26,9 +26,9 @@ class Request:
 class Processor(Protocol):
     """Turns a conversation into its record. Methods are called off the event loop, in a thread.
 
-    Raise `StepFailedError`, `EnvironmentFaultError` or `KeysRejectedError` of `listen_finalization.errors`; any
-    other exception counts as a failed attempt with the code `processor_error`, and its text is
-    kept nowhere.
+    Raise `StepFailedError`, `EnvironmentFaultError` or `KeysRejectedError` of
+    `listen_finalization.errors`; any other exception counts as a failed attempt with the code
+    `processor_error`, and its text is kept nowhere.
     """
 
     def enrich(self, request: Request) -> Enrichment | None:

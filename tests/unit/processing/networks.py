@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -80,11 +81,12 @@ class Answers:
 
 
 class Connector(httpcore.AsyncNetworkBackend):
-    """Opens nothing; notes where a connection would have gone, and refuses the first few."""
+    """Opens nothing; notes where a connection would have gone; the first few refuse or hang."""
 
-    def __init__(self, refuse: int = 0) -> None:
+    def __init__(self, *, refuse: int = 0, hang: int = 0) -> None:
         self.opened: list[str] = []
         self._refuse = refuse
+        self._hang = hang
 
     async def connect_tcp(
         self,
@@ -97,6 +99,8 @@ class Connector(httpcore.AsyncNetworkBackend):
         self.opened.append(host)
         if len(self.opened) <= self._refuse:
             raise httpcore.ConnectError
+        if len(self.opened) <= self._hang:
+            await asyncio.Event().wait()
         return httpcore.AsyncMockStream([])
 
 

@@ -129,7 +129,7 @@ async def close(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
     """Say nothing; `serve` closes the connection."""
 
 
-GZIP_BOMB = status(200, "Content-Encoding: gzip", body=gzip.compress(bytes(50_000_000)))
+GZIP_BOMB = status(200, "Content-Encoding: gzip", body=gzip.compress(bytes(10_000_000)))
 HUGE_HEADERS = says(b"HTTP/1.1 200 OK\r\nX-Canary: " + b"x" * 300_000 + b"\r\n\r\n")
 
 

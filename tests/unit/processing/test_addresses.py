@@ -8,6 +8,7 @@ import socket
 import httpcore
 import pytest
 
+from listen_finalization.processing import addresses
 from listen_finalization.processing.addresses import (
     AddressRefusedError,
     NameResolutionError,
@@ -229,6 +230,13 @@ async def test_the_next_address_is_tried_when_one_refuses() -> None:
     connector = Connector(refuse=1)
     await guarded(Answers(GLOBAL), connector).connect_tcp("many.example", 443)
     assert connector.opened == GLOBAL[:2]
+
+
+async def test_the_next_address_is_tried_when_one_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "ATTEMPT_SECONDS", 0.05)
+    connector = Connector(hang=2)
+    await guarded(Answers(GLOBAL), connector).connect_tcp("many.example", 443)
+    assert connector.opened == GLOBAL[:3]
 
 
 async def test_the_number_of_tried_addresses_is_bounded() -> None:

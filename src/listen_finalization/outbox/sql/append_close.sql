@@ -1,4 +1,4 @@
 UPDATE conversations SET
-  content_version = ?, has_content = has_content OR ?, photo_count = photo_count + ?,
+  content_version = ?, has_content = ?, photo_count = photo_count + ?,
   finalization_requires_byok = finalization_requires_byok OR ?, last_segment_at = ?
 WHERE uid = ? AND conversation_id = ?

@@ -1,2 +1,2 @@
-SELECT content_version, deleted, discarded FROM conversations
+SELECT content_version, has_content, deleted, discarded FROM conversations
 WHERE uid = ? AND conversation_id = ?

@@ -1,2 +1,2 @@
-INSERT INTO records (kind, key, value, version) VALUES (?, ?, ?, 1)
+INSERT INTO records (kind, key, value, version) VALUES (?, ?, ?, ?)
 ON CONFLICT (kind, key) DO NOTHING

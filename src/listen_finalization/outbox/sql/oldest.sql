@@ -1,3 +1,4 @@
-SELECT status, min(created_at) FROM conversation_finalization_jobs
-WHERE status IN ('queued', 'leased', 'blocked_byok')
-GROUP BY status
+SELECT kind.value, (
+  SELECT min(created_at) FROM conversation_finalization_jobs WHERE status = kind.value
+)
+FROM json_each('["queued", "leased", "blocked_byok"]') AS kind

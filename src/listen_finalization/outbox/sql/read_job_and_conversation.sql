@@ -7,7 +7,7 @@ SELECT
   j.history,
   c.uid, c.conversation_id, c.status, c.discarded, c.deleted, c.content_version, c.has_content,
   c.photo_count, c.finalization_requires_byok, c.finalization_job_id, c.finalization_revision,
-  c.finalization_wanted_version, c.finalization_admitted_at, length(c.extra)
+  c.finalization_wanted_version, c.finalization_admitted_at, length(CAST(c.extra AS BLOB))
 FROM conversation_finalization_jobs AS j
 LEFT JOIN conversations AS c
   ON c.uid = j.uid AND c.conversation_id = j.conversation_id

@@ -27,7 +27,8 @@ _PERSON = re.compile(
     r"working)|"
     r"I(?: \w+)? (?:live|work|grew up|was born|moved|study|studied|take|smoke|exercise)\b|"
     r"years old|"
-    r"I've (?:been|had|worked|lived)|I(?: used to)? have (?:type|been|diabetes|asthma|\w+ (?:kids|children|sons?|daughters?|brothers?|sisters?)))\b",
+    r"I've (?:been|had|worked|lived)|I(?: used to)? have (?:type|been|diabetes|"
+    r"asthma|\w+ (?:kids|children|sons?|daughters?|brothers?|sisters?)))\b",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
@@ -66,6 +67,7 @@ _SIGNS = (
 _SHORTEST, _LONGEST = 4, 30
 _CLEAR = 0.6
 _LIGHTEST = 0.15
+_ALIKE = 0.67
 _SHOWN, _FEWEST = 12, 3
 
 
@@ -78,12 +80,12 @@ def memories_of(
     """
     chosen = _facts(sentences, weights, language)
     for sentence in select(sentences, weights, limit=_FEWEST):
-        if len(chosen) < _FEWEST and all(alike(sentence, other) <= 0.5 for other in chosen):
+        if len(chosen) < _FEWEST and all(alike(sentence, other) <= _ALIKE for other in chosen):
             chosen.append(sentence)
     chosen.sort(key=lambda one: one.position)
     if not chosen:
         chosen = sorted(sentences, key=lambda one: -len(set(one.stems)))[:1]
-    return tuple(Memory(told(sentence, language), (sentence.segment_id,)) for sentence in chosen)[
+    return tuple(Memory(told(sentence, language), sentence.segment_ids) for sentence in chosen)[
         :MAX_MEMORIES
     ]
 
@@ -99,7 +101,7 @@ def _facts(
     for sentence in sorted(sentences, key=lambda one: -worth[one.position]):
         if len(kept) == _SHOWN or worth[sentence.position] <= 0:
             break
-        if all(alike(sentence, other) <= 0.5 for other in kept):
+        if all(alike(sentence, other) <= _ALIKE for other in kept):
             kept.append(sentence)
     return sorted(kept, key=lambda one: one.position)
 

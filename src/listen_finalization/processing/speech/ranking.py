@@ -80,11 +80,10 @@ def weigh(
         * (0.5 if count == 1 else 1.0)
         for stem, count in known.items()
     }
-    strict = 2 * sum(sentence.whole for sentence in sentences) > len(sentences)
     early = max(12, len(sentences) // 15)
     return [
         _substance(sentence, worth)
-        * _manner(sentence, language, strict=strict)
+        * _manner(sentence, language)
         * (_EARLY if sentence.position < early else 1.0)
         for sentence in sentences
     ]
@@ -95,12 +94,12 @@ def _substance(sentence: Sentence, worth: dict[str, float]) -> float:
     return sum(worth[stem] for stem in unique) / math.pow(len(sentence.words) + 6, 0.75)
 
 
-def _manner(sentence: Sentence, language: Language, *, strict: bool) -> float:
+def _manner(sentence: Sentence, language: Language) -> float:
     size = len(sentence.words)
     if sentence.question or size > 2 * _LONGEST or len(set(sentence.stems)) < 2:
         return 0.0
     factor = 1.0 if _SHORTEST <= size <= _LONGEST else 0.3
-    factor *= 1.0 if sentence.whole or not strict else 0.35
+    factor *= 1.0 if sentence.whole else 0.35
     return factor * readable(sentence, language) * _told_alone(sentence, language)
 
 

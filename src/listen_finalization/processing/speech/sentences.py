@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import snowballstemmer  # type: ignore[import-untyped]
@@ -19,6 +20,10 @@ LONGEST = 45
 """Words of a sentence; a longer stretch without punctuation is cut."""
 
 _WIDEST = 400
+_JOINED = 12
+_STEMMED = 32
+_SOURCES = 8
+_SPOKEN = re.compile(r"\S+")
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:['-][^\W_]+)*"
 )
@@ -35,12 +40,17 @@ class Sentence:
 
     text: str
     speaker: str
-    segment_id: str
+    segment_ids: tuple[str, ...]
     position: int
     whole: bool
     losses: int
     words: tuple[str, ...]
     stems: tuple[str, ...]
+
+    @property
+    def segment_id(self) -> str:
+        """Return where the sentence begins."""
+        return self.segment_ids[0]
 
     @property
     def question(self) -> bool:
@@ -50,27 +60,37 @@ class Sentence:
 
 @dataclass(slots=True)
 class _Turn:
+    """What one speaker said in one go: segment ids, where each begins, and the texts."""
+
     speaker: str
-    parts: list[tuple[str, str]]
+    ids: list[str] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    length: int = 0
 
-    def text(self) -> str:
-        return " ".join(text for _, text in self.parts)
+    def add(self, segment_id: str, text: str) -> None:
+        self.ids.append(segment_id)
+        self.begins.append(self.length)
+        self.texts.append(text)
+        self.length += len(text) + 1
 
-    def segment_at(self, offset: int) -> str:
-        for segment_id, text in self.parts:
-            offset -= len(text) + 1
-            if offset < 0:
-                return segment_id
-        return self.parts[-1][0]
+    def sources(self, start: int, end: int) -> tuple[str, ...]:
+        """Return the ids of the segments from which the characters `start` to `end` come."""
+        first = bisect_right(self.begins, start) - 1
+        last = bisect_left(self.begins, max(end, start + 1))
+        return tuple(dict.fromkeys(self.ids[first : min(last, first + _SOURCES)]))
 
 
 def sentences_of(
     content: Content, language: Language, *, stem: Callable[[str], str]
 ) -> list[Sentence]:
-    """Return the sentences of a conversation that hold at least one word, in order."""
+    """Return the sentences of a conversation that hold at least one word, in order.
+
+    Where most have no full stop, the transcript has none to judge by: all count as whole.
+    """
     found: list[Sentence] = []
     for turn in _turns(content.segments):
-        for segment_id, raw in _pieces(turn, language):
+        for sources, raw in _pieces(turn, language):
             cleaned = clean(raw, language)
             words = words_of(cleaned.text)
             if words:
@@ -79,7 +99,7 @@ def sentences_of(
                     Sentence(
                         text=cleaned.text,
                         speaker=turn.speaker,
-                        segment_id=segment_id,
+                        segment_ids=sources,
                         position=len(found),
                         whole=cleaned.whole,
                         losses=cleaned.losses,
@@ -87,6 +107,8 @@ def sentences_of(
                         stems=stems,
                     )
                 )
+    if 2 * sum(sentence.whole for sentence in found) <= len(found):
+        return [replace(sentence, whole=True) for sentence in found]
     return found
 
 
@@ -109,8 +131,8 @@ def stemmer_of(language: Language) -> Callable[[str], str]:
     """
     if not language.stemmer:
         return str
-    stem: Callable[[str], str] = snowballstemmer.stemmer(language.stemmer).stemWord
-    return cache(stem)
+    snowball: Callable[[str], str] = snowballstemmer.stemmer(language.stemmer).stemWord
+    return cache(lambda word: snowball(word) if word.isalpha() and len(word) < _STEMMED else word)
 
 
 def _turns(segments: Sequence[Segment]) -> Iterator[_Turn]:
@@ -123,8 +145,8 @@ def _turns(segments: Sequence[Segment]) -> Iterator[_Turn]:
         yield from _closed_by(open_turns, segment.speaker, text)
         if segment.speaker in open_turns and not _continues(text):
             yield open_turns.pop(segment.speaker)
-        turn = open_turns.setdefault(segment.speaker, _Turn(segment.speaker, []))
-        turn.parts.append((segment.id, text))
+        turn = open_turns.setdefault(segment.speaker, _Turn(segment.speaker))
+        turn.add(segment.id, text)
         if text[-1] in FINAL or text[-1] == '"':
             yield open_turns.pop(segment.speaker)
     yield from open_turns.values()
@@ -143,27 +165,34 @@ def _closed_by(open_turns: dict[str, _Turn], speaker: str, text: str) -> Iterato
             yield open_turns.pop(other)
 
 
-def _pieces(turn: _Turn, language: Language) -> Iterator[tuple[str, str]]:
-    text = turn.text()
+def _pieces(turn: _Turn, language: Language) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the raw sentences of a turn with their segment ids."""
     offset = 0
-    for sentence in split_sentences(language.code or "en", text):
-        segment_id = turn.segment_at(offset)
+    for sentence in split_sentences(language.code or "en", " ".join(turn.texts)):
+        begin = offset
         offset += len(sentence)
-        for unbroken in _RESTART.split(sentence):
-            for piece in _cut(unbroken, language):
-                yield segment_id, piece
+        for start, piece in _unbroken(sentence, language):
+            at = begin + start + len(piece) - len(piece.lstrip())
+            yield turn.sources(at, begin + start + len(piece.rstrip())), piece
 
 
-def _cut(sentence: str, language: Language) -> Iterator[str]:
-    words = sentence.split(" ")
-    if len(words) <= LONGEST:
-        yield from (sentence[i : i + _WIDEST] for i in range(0, len(sentence), _WIDEST))
-        return
-    piece: list[str] = []
-    for word in words:
-        joint = language.english and len(piece) >= 12 and word.lower() in JOINTS
-        if joint or len(piece) >= LONGEST:
-            yield " ".join(piece) + "."
-            piece = []
-        piece.append(word[:_WIDEST])
-    yield " ".join(piece)
+def _unbroken(sentence: str, language: Language) -> Iterator[tuple[int, str]]:
+    """Yield the stretches between restarts, cut to a readable length, and where they begin."""
+    begin = 0
+    for restart in _RESTART.finditer(sentence):
+        yield from _cut(sentence, begin, restart.start(), language)
+        begin = restart.end()
+    yield from _cut(sentence, begin, len(sentence), language)
+
+
+def _cut(sentence: str, begin: int, end: int, language: Language) -> Iterator[tuple[int, str]]:
+    first, count = begin, 0
+    whole = sentence.count(" ", begin, end) < LONGEST
+    for word in _SPOKEN.finditer(sentence, begin, end):
+        joint = language.english and count >= _JOINED and word[0].lower() in JOINTS
+        wide = word.end() - first > _WIDEST and count > 0
+        if (not whole and (joint or count >= LONGEST)) or wide:
+            yield first, sentence[first : word.start()]
+            first, count = word.start(), 0
+        count += 1
+    yield from ((at, sentence[at : at + _WIDEST]) for at in range(first, end, _WIDEST))

@@ -19,7 +19,9 @@ _SIDE_TOPICS = 3
 _SURE = 1.5
 
 
-def title_of(phrases: Sequence[Phrase], sentences: Sequence[Sentence], occasion: str) -> str:
+def title_of(
+    phrases: Sequence[Phrase], sentences: Sequence[Sentence], language: Language, *, occasion: str
+) -> str:
     """Return a title such as `Remote control: channels, buttons and programmes`, never empty.
 
     `occasion` is the title of the calendar's meeting, or empty; it leads when there is one.
@@ -30,7 +32,8 @@ def title_of(phrases: Sequence[Phrase], sentences: Sequence[Sentence], occasion:
         return _beginning(sentences)
     title = head[:1].upper() + head[1:]
     if sides:
-        title += ": " + enumerated(sides[:_SIDE_TOPICS])
+        shown = sides[:_SIDE_TOPICS]
+        title += ": " + (enumerated(shown) if language.english else ", ".join(shown))
     return _shortened(title, MAX_TITLE)
 
 

@@ -1,0 +1,232 @@
+"""The dispatcher of one machine: the outbox is its queue, the worker route its target.
+
+It keeps nothing of its own: what is due stands in the rows, and a start moves no generation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+
+import httpx
+
+from listen_finalization.dispatch.processes import Election, ProcessRegistry
+from listen_finalization.domain.codes import Actor, RefusalCode
+from listen_finalization.domain.commands import Park, Postpone
+from listen_finalization.domain.decision import Decision, Refused
+from listen_finalization.domain.identity import task_name
+from listen_finalization.domain.job import SECOND, Job, seconds
+from listen_finalization.errors import StoreError
+from listen_finalization.observe.signals import Event, Signals
+from listen_finalization.ports import DueRow, Outbox
+from listen_finalization.settings import RUN_PATH
+
+QUEUE = "embedded"
+PAGE = 64
+POLL = 0.25
+"""Seconds between two looks at other processes' commits (contract 7: within 0.5 s)."""
+CHECK_LIVES = 1.0
+"""Seconds between two looks for leases of dead processes."""
+POSTPONE = seconds(2)
+"""How far a delivery that changed nothing moves its row's due time."""
+SET_ASIDE = seconds(300)
+
+
+class EmbeddedDispatcher:
+    """Pulls due rows and delivers them, at most `slots` at once; one process at a time leads.
+
+    It is the `ports.Dispatcher` of its mode as well: the row itself is the hand-over.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        token: Callable[[], str],
+        registry: ProcessRegistry,
+        election: Election,
+        signals: Signals,
+        *,
+        slots: int,
+        data_version: Callable[[], int],
+    ) -> None:
+        """Deliver with what `token` returns at each delivery.
+
+        `data_version` returns a number that changes when another process commits.
+        """
+        self._outbox = outbox
+        self._client: httpx.AsyncClient | None = None
+        self._token = token
+        self._registry = registry
+        self._election = election
+        self._signals = signals
+        self._slots = slots
+        self._data_version = data_version
+        self._seen_version = -1
+        self._look_at = 0.0
+        self._lives_at = 0.0
+        self._woken = asyncio.Event()
+        self._backlog: deque[DueRow] = deque()
+        self._in_flight: dict[str, asyncio.Task[None]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def leads(self) -> bool:
+        return self._election.leads
+
+    def wake(self) -> None:
+        """Look at the outbox now. Call it from the dispatcher's own event loop."""
+        self._woken.set()
+
+    async def hand_over(self, job: Job, *, delay: int = 0) -> bool:
+        """Look at the outbox now, where the job's row says when it is due."""
+        del job, delay
+        self.wake()
+        return True
+
+    def start(self, client: httpx.AsyncClient) -> None:
+        """Begin delivering to the worker route through `client`; returns at once."""
+        self._client = client
+        self._task = asyncio.ensure_future(self._loop())
+
+    async def stop(self) -> None:
+        """Take no more rows and give the lead up; deliveries under way go on."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        self._election.resign()
+
+    async def landed(self) -> None:
+        """Wait for the deliveries under way."""
+        await asyncio.gather(*self._in_flight.values(), return_exceptions=True)
+
+    async def _loop(self) -> None:
+        while True:
+            wait = CHECK_LIVES
+            try:
+                if self._election.campaign():
+                    wait = await self._round()
+            except (StoreError, OSError) as fault:
+                self._signals.emit(Event.ROUND_FAILED, fault=fault, level=logging.ERROR)
+            await self._sleep(wait)
+
+    async def _sleep(self, wait: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await self._woken.wait()
+
+    async def _round(self) -> float:
+        """Fill the free slots with what is due; return how many seconds there is nothing to do."""
+        now = time.monotonic()
+        if now >= self._lives_at:
+            await self._check_lives()
+            self._lives_at = now + CHECK_LIVES
+        if self._news(now):
+            await self._fill()
+        return min(POLL, max(self._look_at - time.monotonic(), 0.0))
+
+    def _news(self, now: float) -> bool:
+        """Whether a look can find something: a wake-up, a due time, or a commit elsewhere."""
+        version = self._data_version()
+        news = self._woken.is_set() or bool(self._backlog) or now >= self._look_at
+        news = news or version != self._seen_version
+        self._seen_version = version
+        self._woken.clear()
+        return news
+
+    async def _fill(self) -> None:
+        self._look_at = float("inf")
+        while len(self._in_flight) < self._slots:
+            if not self._backlog:
+                await self._fetch()
+            if not self._backlog:
+                return
+            self._launch(self._backlog.popleft())
+
+    async def _fetch(self) -> None:
+        page = await self._outbox.due(PAGE)
+        for row in page.rows:
+            if row.job_id not in self._in_flight:
+                await self._sort(row)
+        if page.next_due is not None:
+            self._look_at = time.monotonic() + (page.next_due - page.now) / SECOND
+
+    async def _sort(self, row: DueRow) -> None:
+        """Queue a row for delivery, or move one that no delivery can help."""
+        if row.status is None:
+            await self._set_aside(row)
+        elif row.requires_byok:
+            await self._settle(row, Park(row.job_id, row.generation, Actor.DISPATCHER))
+        else:
+            self._backlog.append(row)
+
+    async def _check_lives(self) -> None:
+        """Put jobs whose owner's process is dead before all others."""
+        for row in await self._outbox.leases(PAGE):
+            held = row.claim_id
+            if held is not None and row.job_id not in self._in_flight and self._registry.dead(held):
+                self._backlog.appendleft(row)
+
+    def _launch(self, row: DueRow) -> None:
+        if row.job_id in self._in_flight:
+            return
+        task = asyncio.ensure_future(self._deliver(row))
+        self._in_flight[row.job_id] = task
+        task.add_done_callback(lambda _: self._land(row.job_id))
+
+    def _land(self, job_id: str) -> None:
+        del self._in_flight[job_id]
+        self.wake()
+
+    async def _deliver(self, row: DueRow) -> None:
+        status, code = await self._post(row)
+        if status in _MOVED:
+            return
+        try:
+            if code == RefusalCode.KEYS_REQUIRED:
+                await self._settle(row, Park(row.job_id, row.generation, Actor.DISPATCHER))
+            else:
+                await self._settle(row, Postpone(row.job_id, row.generation, row.due, POSTPONE))
+        except StoreError as fault:
+            self._signals.emit(Event.STORE_FAULT, job_id=row.job_id, fault=fault)
+
+    async def _settle(self, row: DueRow, command: Park | Postpone) -> None:
+        answer = await self._outbox.apply(command)
+        if isinstance(answer, Refused) and answer.code is RefusalCode.SCHEMA_NEWER:
+            await self._set_aside(row)
+        elif isinstance(answer, Decision) and answer.changed:
+            self._signals.emit(Event.ROW_MOVED, code=answer.did, job_id=row.job_id)
+
+    async def _set_aside(self, row: DueRow) -> None:
+        await self._outbox.set_aside(row.job_id, row.due, SET_ASIDE)
+        self._signals.emit(Event.ROW_SET_ASIDE, job_id=row.job_id, level=logging.ERROR)
+
+    async def _post(self, row: DueRow) -> tuple[str, str | None]:
+        """Deliver one row and return the worker's word for what came of it, with its code."""
+        body = json.dumps({"job_id": row.job_id, "dispatch_generation": row.generation})
+        headers = {
+            "Authorization": f"Bearer {self._token()}",
+            "Content-Type": "application/json",
+            "X-CloudTasks-QueueName": QUEUE,
+            "X-CloudTasks-TaskName": task_name(row.job_id, row.generation),
+            "X-CloudTasks-TaskRetryCount": "0",
+        }
+        assert self._client is not None
+        try:
+            answer = await self._client.post(RUN_PATH, content=body, headers=headers)
+            told = answer.json()
+        except (httpx.HTTPError, ValueError) as fault:
+            self._signals.emit(Event.DELIVERY_FAULT, job_id=row.job_id, fault=fault)
+            return "", None
+        return told.get("status", ""), told.get("code")
+
+
+_MOVED = frozenset(
+    {"completed", "fenced", "dead_lettered", "failed", "deferred", "blocked", "lost"}
+)
+"""Answers after which the row stands elsewhere, so that its due time needs no hand."""

@@ -1,0 +1,120 @@
+"""Which processes of a data directory live, told by locks that the kernel frees at death."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+_ID_DIGITS = 16
+
+
+class ProcessRegistry:
+    """Holds this process's own lock, whose random id is the first half of its claim ids.
+
+    A process whose lock file is free, or gone, is dead: the file is there before the first claim.
+    After a fork the child gets an id and a lock of its own at its first use.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Register in `directory`, which is created (0700) where it is missing."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory = directory
+        self._known_dead: set[str] = set()
+        self._register()
+
+    def _register(self) -> None:
+        self._pid = os.getpid()
+        while True:
+            self._id = secrets.token_hex(_ID_DIGITS // 2)
+            self._file = self._path(self._id)
+            descriptor = os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._descriptor = descriptor
+            if self._file.exists():
+                return
+            os.close(descriptor)
+
+    def _path(self, process_id: str) -> Path:
+        return self._directory / f"{process_id}.lock"
+
+    def new_claim_id(self) -> str:
+        """Mint a claim id: this process's id, then 64 random bits, as 32 hex digits."""
+        if self._pid != os.getpid():
+            self._register()
+        return self._id + secrets.token_hex(_ID_DIGITS // 2)
+
+    def dead(self, claim_id: str) -> bool:
+        """Whether the process that minted the claim id is provably dead."""
+        process_id = claim_id[:_ID_DIGITS]
+        if process_id == self._id or len(claim_id) != 2 * _ID_DIGITS:
+            return False
+        if process_id in self._known_dead:
+            return True
+        if not _lock_is_free(self._path(process_id)):
+            return False
+        self._known_dead.add(process_id)
+        return True
+
+    def sweep(self) -> int:
+        """Delete the lock files of dead processes; return how many there were."""
+        found = [path for path in self._directory.glob("*.lock") if path != self._file]
+        dead = [path for path in found if _lock_is_free(path)]
+        for path in dead:
+            path.unlink(missing_ok=True)
+        return len(dead)
+
+    def close(self) -> None:
+        """Leave: from now on this process counts as dead."""
+        if self._pid == os.getpid():
+            self._file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+
+
+def _lock_is_free(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+class Election:
+    """One process of a data directory leads: the holder of a lock that the kernel frees."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._pid = os.getpid()
+
+    @property
+    def leads(self) -> bool:
+        return self._descriptor is not None and self._pid == os.getpid()
+
+    def campaign(self) -> bool:
+        """Take the lead where nobody has it; True while this process leads."""
+        if self.leads:
+            return True
+        descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._descriptor, self._pid = descriptor, os.getpid()
+        return True
+
+    def resign(self) -> None:
+        """Give the lead up. May be called again."""
+        if self.leads and self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = None

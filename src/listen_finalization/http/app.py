@@ -1,0 +1,191 @@
+"""The application: which routes there are, under which guards, from which collaborators."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from listen_finalization.admission import Admission
+from listen_finalization.http import openapi
+from listen_finalization.http.caller import Callers, Verifier
+from listen_finalization.http.customer import REFUSALS, CustomerRoutes
+from listen_finalization.http.embedded import EmbeddedRoutes
+from listen_finalization.http.failures import ProblemIndex, handlers
+from listen_finalization.http.finalization import Finalizations
+from listen_finalization.http.guard import LastResort, SecurityHeaders
+from listen_finalization.http.health import HealthRoutes, Part
+from listen_finalization.http.limiter import RateLimiter
+from listen_finalization.http.models import (
+    FinalizationAnswer,
+    FinalizeAnswer,
+    FinalizeRequest,
+    RecordAnswer,
+    SegmentsAnswer,
+    SegmentsRequest,
+)
+from listen_finalization.http.problems import PATH, Kind
+from listen_finalization.http.tasks import WorkerRoute
+from listen_finalization.observe.signals import Signals
+from listen_finalization.ports import Conversations, Outbox
+from listen_finalization.settings import RUN_PATH
+
+CONVERSATION = "/v1/conversations/{conversation_id}"
+_NO_TELEMETRY: Any = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
+"""FastAPI's own spans would hold exception texts and paths with conversation ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """What runs with the application: `start` before the first request, `stop` after the last."""
+
+    start: Callable[[], Awaitable[None]]
+    stop: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The collaborators of the application.
+
+    `durable`: whether a durable worker is fully configured, else finalize answers 503. `worker`
+    is None where its identity is not configured. `embedded` adds the routes of a single machine.
+    `hooks` start in their order and stop in the reverse one; `routes` are those of other parts.
+    """
+
+    verifier: Verifier
+    admission: Admission
+    outbox: Outbox
+    conversations: Conversations
+    signals: Signals
+    max_attempts: int
+    durable: bool
+    worker: WorkerRoute | None = None
+    embedded: bool = False
+    limiter: RateLimiter = field(default_factory=RateLimiter)
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    hooks: Sequence[Hook] = ()
+    routes: Sequence[BaseRoute] = ()
+
+
+def build_app(services: Services) -> FastAPI:
+    """Build the application. It redirects nothing and serves no documentation pages."""
+    app = FastAPI(
+        title="listen-finalization",
+        summary="From the end of a live listen session to a finished conversation record.",
+        version=version("listen-finalization"),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=[Middleware(SecurityHeaders), Middleware(LastResort)],
+        exception_handlers=handlers(services.signals),
+        lifespan=_lifespan(services.hooks),
+        telemetry=_NO_TELEMETRY,
+    )
+    callers = Callers(services.verifier, services.signals)
+    _add_customer(app, services, callers)
+    if services.embedded:
+        _add_embedded(app, EmbeddedRoutes(callers, services.conversations))
+    _add_internal(app, services)
+    app.router.routes.extend(services.routes)
+    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_customer(app: FastAPI, services: Services, callers: Callers) -> None:
+    routes = CustomerRoutes(
+        callers,
+        services.admission,
+        Finalizations(services.conversations, services.outbox),
+        services.limiter,
+        durable=services.durable,
+        max_attempts=services.max_attempts,
+    )
+    refused = (*REFUSALS.values(), Kind.USE_LIVE_SESSION, Kind.RATE_LIMITED, Kind.NOT_CONFIGURED)
+    common = (*openapi.AUTHENTICATED, *openapi.STORED)
+    app.add_api_route(
+        f"{CONVERSATION}/finalize",
+        routes.finalize,
+        methods=["POST"],
+        response_model=FinalizeAnswer,
+        responses=openapi.declared(*common, *refused, *openapi.WITH_BODY),
+        openapi_extra=openapi.operation(FinalizeRequest, optional=True),
+    )
+    app.add_api_route(
+        f"{CONVERSATION}/finalization",
+        routes.finalization,
+        methods=["GET"],
+        response_model=FinalizationAnswer,
+        responses={**openapi.retry_hint(), **openapi.declared(*common, Kind.NOT_FINALIZED)},
+        openapi_extra=openapi.operation(),
+    )
+
+
+def _add_embedded(app: FastAPI, routes: EmbeddedRoutes) -> None:
+    common = (*openapi.AUTHENTICATED, *openapi.STORED)
+    putting = {*common, Kind.CONVERSATION_CLOSED, *openapi.WITH_BODY} - {
+        Kind.CONVERSATION_NOT_FOUND
+    }
+    app.add_api_route(
+        f"{CONVERSATION}/segments",
+        routes.put_segments,
+        methods=["PUT"],
+        response_model=SegmentsAnswer,
+        responses=openapi.declared(*putting),
+        openapi_extra=openapi.operation(SegmentsRequest),
+    )
+    app.add_api_route(
+        CONVERSATION,
+        routes.read,
+        methods=["GET"],
+        response_model=RecordAnswer,
+        responses=openapi.declared(*common),
+        openapi_extra=openapi.operation(),
+    )
+    app.add_api_route(
+        CONVERSATION,
+        routes.delete,
+        methods=["DELETE"],
+        status_code=204,
+        response_class=Response,
+        response_model=None,
+        responses=openapi.declared(*common),
+        openapi_extra=openapi.operation(),
+    )
+
+
+def _add_internal(app: FastAPI, services: Services) -> None:
+    """Add what is in no OpenAPI document."""
+    health = HealthRoutes(services.parts)
+    routes = app.router.routes
+    routes.append(Route("/livez", health.live, include_in_schema=False))
+    routes.append(Route("/readyz", health.ready, include_in_schema=False))
+    index = ProblemIndex()
+    routes.append(Route(f"{PATH}/{{kind}}", index.show, include_in_schema=False))
+    if services.worker is not None:
+        # The bound method: starlette takes any other callable for an ASGI application.
+        run = services.worker.__call__
+        routes.append(Route(RUN_PATH, run, methods=["POST"], include_in_schema=False))
+
+
+def _lifespan(
+    hooks: Sequence[Hook],
+) -> Callable[[FastAPI], contextlib.AbstractAsyncContextManager[None]]:
+    @contextlib.asynccontextmanager
+    async def run(app: FastAPI) -> AsyncIterator[None]:
+        del app
+        async with contextlib.AsyncExitStack() as stack:
+            for hook in hooks:
+                stack.push_async_callback(hook.stop)
+                await hook.start()
+            yield
+
+    return run

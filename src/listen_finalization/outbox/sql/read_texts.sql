@@ -1,0 +1,1 @@
+SELECT text FROM segments WHERE uid = ? AND conversation_id = ?

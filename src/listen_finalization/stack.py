@@ -1,0 +1,178 @@
+"""The composition root: settings become every part, wired once, started and stopped in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import httpx
+from fastapi import FastAPI
+
+from listen_finalization.admission import Admission
+from listen_finalization.auth.issuer import LocalIssuer, TokenMinter
+from listen_finalization.auth.policy import PolicyName, TokenPolicy
+from listen_finalization.auth.verifier import TokenVerifier
+from listen_finalization.dispatch.embedded import EmbeddedDispatcher
+from listen_finalization.dispatch.processes import Election, ProcessRegistry
+from listen_finalization.domain.budgets import DispatchMode
+from listen_finalization.errors import SettingsError
+from listen_finalization.finalizer import Finalizer
+from listen_finalization.http.app import Services, build_app
+from listen_finalization.http.health import slots_part, store_part
+from listen_finalization.http.tasks import WorkerRoute
+from listen_finalization.observe.signals import Signals
+from listen_finalization.outbox.sqlite import SqliteStore
+from listen_finalization.periodic import Periodic
+from listen_finalization.processing.delivery import WebhookSender
+from listen_finalization.processing.destinations import Destinations
+from listen_finalization.processing.fanout import Fanout
+from listen_finalization.processing.loading import load_processor
+from listen_finalization.processing.pipeline import Pipeline
+from listen_finalization.processing.protocol import Processor
+from listen_finalization.processing.slots import Slots
+from listen_finalization.reconcile import Reconciler, Recovery
+from listen_finalization.settings import RUN_PATH, Settings
+
+WORKER_BASE = "https://worker.listen-finalization.invalid"
+LOCAL_AUDIENCE = WORKER_BASE + RUN_PATH
+LOCAL_INVOKER = "dispatcher@listen-finalization.invalid"
+DATABASE = "listen.db"
+
+
+class Stack:
+    """One process of the embedded mode: API, worker, dispatcher and reconciler over one file.
+
+    An async context manager: entering it starts the background work and returns at once, leaving
+    it drains, releases what cannot finish within the grace time, and closes every file.
+    """
+
+    def __init__(self, settings: Settings, *, processor: Processor | None = None) -> None:
+        """Build every part; nothing runs yet. A `processor` given here goes before the setting's.
+
+        Raises `SettingsError` for a mode that this version cannot run, `StoreError` where the
+        data directory cannot be used, and `KeyFileError` for its key files.
+        """
+        directory = _directory(settings)
+        self.settings = settings
+        self.signals = Signals()
+        self.slots = Slots(settings.slots)
+        self._processor = processor or load_processor(settings.processor)
+        self.store = SqliteStore(directory / DATABASE, settings.policy())
+        self.registry = ProcessRegistry(directory / "processes")
+        self.destinations = Destinations(self.store.records)
+        self._sender = WebhookSender(
+            admit_loopback=settings.admit_loopback_destinations,
+            time_limit=settings.delivery_timeout_seconds,
+        )
+        self.users = LocalIssuer.open(directory, "users")
+        self._tasks = LocalIssuer.open(directory, "tasks")
+        self.dispatcher = self._new_dispatcher(directory)
+        self.admission = Admission(self.store.outbox, self.dispatcher, self.signals)
+        self.finalizer = self._new_finalizer()
+        self.reconciler = self._new_reconciler()
+        self._rounds = Periodic(
+            self._round,
+            self.signals,
+            interval=settings.reconcile_interval_seconds,
+            limit=settings.reconcile_interval_seconds,
+        )
+        self.app = self._new_app()
+        self._client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app, raise_app_exceptions=False),
+            base_url=WORKER_BASE,
+        )
+
+    def _new_dispatcher(self, directory: Path) -> EmbeddedDispatcher:
+        minter = TokenMinter(self._tasks, audience=LOCAL_AUDIENCE, email=LOCAL_INVOKER)
+        return EmbeddedDispatcher(
+            self.store.outbox,
+            minter.token,
+            self.registry,
+            Election(directory / "dispatcher.lock"),
+            self.signals,
+            slots=self.settings.slots,
+            data_version=self.store.data_version,
+        )
+
+    def _new_finalizer(self) -> Finalizer:
+        fanout = Fanout(self.destinations, self._sender)
+        return Finalizer(
+            self.store.outbox,
+            Pipeline(self._processor, self.store.conversations, fanout),
+            self.dispatcher,
+            self.registry,
+            self.slots,
+            self.signals,
+            lease=self.settings.policy().lease,
+            run_timeout=self.settings.run_timeout_seconds,
+        )
+
+    def _new_reconciler(self) -> Reconciler:
+        return Reconciler(
+            self.store.outbox,
+            self.store.records,
+            self.dispatcher,
+            self.signals,
+            recovery=Recovery.LEAVE,
+            interval=self.settings.reconcile_interval_seconds,
+            stale=self.settings.reconcile_stale_seconds,
+        )
+
+    def _new_app(self) -> FastAPI:
+        tasks = TokenPolicy.local_service(PolicyName.TASKS, LOCAL_AUDIENCE, email=LOCAL_INVOKER)
+        invoker = TokenVerifier(tasks, self._tasks.key_source())
+        users = TokenPolicy.local_users(self._project)
+        return build_app(
+            Services(
+                verifier=TokenVerifier(users, self.users.key_source()),
+                admission=self.admission,
+                outbox=self.store.outbox,
+                conversations=self.store.conversations,
+                signals=self.signals,
+                max_attempts=self.settings.tasks_max_attempts,
+                durable=self.settings.durable_mode,
+                worker=WorkerRoute(invoker, self.finalizer, self.signals),
+                embedded=True,
+                parts={
+                    "store": store_part(self.store.outbox, lambda: self.store.broken),
+                    "slots": slots_part(self.slots),
+                },
+            )
+        )
+
+    @property
+    def _project(self) -> str:
+        return self.settings.firebase_project or "local"
+
+    async def _round(self) -> object:
+        return await self.reconciler.run_once() if self.dispatcher.leads else None
+
+    async def __aenter__(self) -> Self:
+        await self._sender.__aenter__()
+        self.registry.sweep()
+        self.dispatcher.start(self._client)
+        self._rounds.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.dispatcher.stop()
+        await self._rounds.stop()
+        await self.finalizer.close(self.settings.shutdown_grace_seconds)
+        await self.dispatcher.landed()
+        await self._client.aclose()
+        await self._sender.__aexit__(None, None, None)
+        self.registry.close()
+        self.store.close()
+
+    def user_token(self, uid: str) -> str:
+        """Mint a customer's token of the local issuer, good for one hour."""
+        return self.users.mint_user_token(uid, self._project)
+
+
+def _directory(settings: Settings) -> Path:
+    if settings.dispatch_mode is not DispatchMode.EMBEDDED or settings.data_dir is None:
+        raise SettingsError(
+            "LISTEN_FINALIZATION_DISPATCH_MODE: this version runs the embedded mode only"
+        )
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return settings.data_dir
