@@ -23,7 +23,7 @@ from listen_finalization.http.tasks import WorkerRoute
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
 from listen_finalization.periodic import Periodic
-from listen_finalization.processing.delivery import WebhookSender
+from listen_finalization.processing.webhooks import WebhookSender
 from listen_finalization.processing.destinations import Destinations
 from listen_finalization.processing.fanout import Fanout
 from listen_finalization.processing.loading import load_processor

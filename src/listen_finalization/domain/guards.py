@@ -5,7 +5,13 @@ They stand alone so that a test can take any one of them away and see an invaria
 
 from __future__ import annotations
 
-from listen_finalization.domain.codes import ConversationStatus, EffectState, Status
+from listen_finalization.domain.codes import (
+    ConversationStatus,
+    EffectCode,
+    EffectState,
+    Status,
+    Step,
+)
 from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.job import Claim, Effect, Instant, Job
 from listen_finalization.domain.policy import Policy
@@ -100,6 +106,12 @@ def newer_content(conversation: Conversation, job: Job | None) -> bool:
     """Whether content was stored that no finalization has read or been asked for."""
     read = job.content_version or 0 if job is not None else 0
     return conversation.content_version > max(read, conversation.wanted_version or 0)
+
+
+def discard_ours(job: Job) -> bool:
+    """Whether it was this job's run that discarded the conversation, so that more may revive it."""
+    effect = job.effect(Step.ENRICH)
+    return job.terminal and effect is not None and effect.code is EffectCode.DISCARDED
 
 
 def wish_open(conversation: Conversation, job: Job) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from listen_finalization.domain import guards
-from listen_finalization.domain.codes import ConversationStatus, RefusalCode, Status, Verb
+from listen_finalization.domain.codes import ConversationStatus, Outcome, RefusalCode, Status, Verb
 from listen_finalization.domain.commands import Admit
 from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.decision import (
@@ -36,6 +36,8 @@ def admit(job: Job | None, command: Admit, facts: Facts) -> Step:
         refusal = _refusal(present, conversation, command)
         if refusal is not None:
             return Refused(refusal, present)
+    if present is not None and guards.discard_ours(present):
+        conversation = replace(conversation, discarded=False)
     fault = _content_fault(conversation)
     if fault is not None:
         return Refused(fault, present)
@@ -54,11 +56,12 @@ def _repeat(
         return None
     revise = (
         conversation.status is ConversationStatus.COMPLETED
-        and not conversation.discarded
+        and (not conversation.discarded or guards.discard_ours(present))
         and conversation.has_content
         and guards.newer_content(conversation, present)
     )
-    return None if revise else unchanged(present, Verb.ADMIT)
+    fence = present.outcome is Outcome.FENCED
+    return None if revise else unchanged(present, Verb.FENCE if fence else Verb.ADMIT)
 
 
 def _repeat_open(

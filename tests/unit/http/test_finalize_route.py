@@ -287,16 +287,15 @@ async def test_a_body_over_the_limit_is_413(tmp_path: Path, announced: bool) -> 
 
 
 @pytest.mark.parametrize(
-    "key", ["..", ".", "__x__", "a%00b", "a%5Cb", "%7F", "x" * 129, "%C3" * 60]
+    "key", ["%2E%2E", "%2e", "__x__", "a%00b", "a%5Cb", "%7F", "x" * 129, "%C3%A9" * 65]
 )
 async def test_an_id_that_names_no_document_is_answered_like_an_unknown_one(
     tmp_path: Path, key: str
 ) -> None:
     async with desk(tmp_path) as made, made.client() as client:
         unknown = await client.post("/v1/conversations/nothing/finalize")
-        answer = await client.post(f"https://desk.example/v1/conversations/{key}/finalize")
-        if answer.json()["type"] != "/problems/not-found":  # httpx itself resolves dots
-            assert answer.json() == unknown.json()
+        answer = await client.post(f"/v1/conversations/{key}/finalize")
+        assert answer.json() == unknown.json()
         assert answer.status_code == 404
 
 

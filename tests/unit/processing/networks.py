@@ -8,9 +8,7 @@ from typing import Any
 
 import httpcore
 
-from listen_finalization.processing.addresses import (
-    GuardedNetwork,
-)
+from listen_finalization.processing.network import GuardedNetwork
 
 PUBLIC = "93.184.215.14"
 PRIVATE = [

@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from listen_finalization.domain.effect_key import delivery_id, idempotency_key
-from listen_finalization.processing.addresses import NameResolutionError
-from listen_finalization.processing.delivery import Delivery, Destination, WebhookSender
+from listen_finalization.processing.delivery import Delivery, Destination
+from listen_finalization.processing.network import NameResolutionError
+from listen_finalization.processing.webhooks import WebhookSender
 
 SECRET = b"canary-secret-0123456789-abc"
 BODY = b'{"title":"canary-body"}'

@@ -8,14 +8,9 @@ import socket
 import httpcore
 import pytest
 
-from listen_finalization.processing import addresses
-from listen_finalization.processing.addresses import (
-    AddressRefusedError,
-    NameResolutionError,
-    SystemResolver,
-    judge,
-    parse_url,
-)
+from listen_finalization.processing import network
+from listen_finalization.processing.addresses import AddressRefusedError, judge, parse_url
+from listen_finalization.processing.network import NameResolutionError, SystemResolver
 
 from .networks import GLOBAL, PRIVATE, PUBLIC, Answers, Connector, guarded
 
@@ -233,7 +228,7 @@ async def test_the_next_address_is_tried_when_one_refuses() -> None:
 
 
 async def test_the_next_address_is_tried_when_one_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addresses, "ATTEMPT_SECONDS", 0.05)
+    monkeypatch.setattr(network, "ATTEMPT_SECONDS", 0.05)
     connector = Connector(hang=2)
     await guarded(Answers(GLOBAL), connector).connect_tcp("many.example", 443)
     assert connector.opened == GLOBAL[:3]

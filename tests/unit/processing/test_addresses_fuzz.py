@@ -10,11 +10,8 @@ import httpx
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from listen_finalization.processing.addresses import (
-    AddressRefusedError,
-    NameResolutionError,
-    parse_url,
-)
+from listen_finalization.processing.addresses import AddressRefusedError, parse_url
+from listen_finalization.processing.network import NameResolutionError
 
 from .networks import GLOBAL, PRIVATE, PUBLIC, Answers, Connector, guarded
 

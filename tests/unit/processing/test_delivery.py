@@ -10,16 +10,9 @@ import pytest
 
 from listen_finalization.domain.codes import EffectCode
 from listen_finalization.processing import signing
-from listen_finalization.processing.addresses import (
-    GuardedStream,
-)
-from listen_finalization.processing.delivery import (
-    MAX_ANSWER_BYTES,
-    VERDICTS,
-    DeliveryResult,
-    Verdict,
-    WebhookSender,
-)
+from listen_finalization.processing.delivery import VERDICTS, DeliveryResult, Verdict
+from listen_finalization.processing.network import GuardedStream
+from listen_finalization.processing.webhooks import MAX_ANSWER_BYTES, WebhookSender
 
 from .receivers import (
     BODY,

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from listen_finalization.domain.codes import EffectCode
-from listen_finalization.processing.delivery import (
-    Verdict,
-)
+from listen_finalization.processing.delivery import Verdict
 
 from .receivers import (
     NAME,

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from listen_finalization.processing.addresses import AddressRefusedError
-from listen_finalization.processing.delivery import (
-    Delivery,
-    Destination,
-    InvalidDeliveryError,
-    SenderConfigError,
-    WebhookSender,
-)
+from listen_finalization.processing.delivery import Delivery, Destination, InvalidDeliveryError
+from listen_finalization.processing.webhooks import SenderConfigError, WebhookSender
 
 from .receivers import BODY, SECRET
 
