@@ -85,7 +85,7 @@ def build_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        middleware=[Middleware(SecurityHeaders), Middleware(LastResort)],
+        middleware=[Middleware(SecurityHeaders), Middleware(LastResort, services.signals)],
         exception_handlers=handlers(services.signals),
         lifespan=_lifespan(services.hooks),
         telemetry=_NO_TELEMETRY,

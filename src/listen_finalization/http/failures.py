@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from listen_finalization.errors import StoreBusyError, StoreError, ValueRefusedError
-from listen_finalization.http.guard import tell
 from listen_finalization.http.problems import PROBLEMS, Kind, ProblemError, document, problem
 from listen_finalization.observe.signals import Event, Signals
 
@@ -30,14 +29,16 @@ _STATUSES: Mapping[int, Kind] = {
 }
 """Problems for what the framework refuses by itself, by status."""
 
+_EVENTS = {Kind.INVALID_REQUEST: Event.BODY_REFUSED, Kind.RATE_LIMITED: Event.RATE_LIMITED}
+
 
 def handlers(signals: Signals) -> dict[int | type[Exception], Handler]:
     """Return the application's exception handlers; what they do not know ends in `LastResort`."""
 
     async def refused(request: Request, error: ProblemError) -> Response:
         del request
-        if error.kind is Kind.INVALID_REQUEST:
-            signals.emit(Event.BODY_REFUSED, level=logging.WARNING)
+        if error.kind in _EVENTS:
+            signals.emit(_EVENTS[error.kind], level=logging.WARNING)
         return problem(error.kind, fields=error.fields, headers=error.headers)
 
     async def store(request: Request, fault: StoreError) -> Response:
@@ -61,15 +62,13 @@ def _store_kind(fault: StoreError) -> Kind:
 
 
 async def _framework(request: Request, error: HTTPException) -> Response:
+    """Answer for what starlette raises; a fault of ours is left to `LastResort`."""
     del request
-    known = _STATUSES.get(error.status_code)
-    if known is not None:
-        allow = (error.headers or {}).get("Allow")
-        return problem(known, headers={"Allow": allow} if allow else None)
-    if error.status_code < 500:
-        return problem(Kind.BAD_REQUEST)
-    tell(error)
-    return problem(Kind.INTERNAL_ERROR)
+    if error.status_code >= 500:
+        raise error
+    allow = (error.headers or {}).get("Allow")
+    kind = _STATUSES.get(error.status_code, Kind.BAD_REQUEST)
+    return problem(kind, headers={"Allow": allow} if allow else None)
 
 
 async def _undeclared(request: Request, error: RequestValidationError) -> Response:

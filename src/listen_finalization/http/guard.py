@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 
 from starlette.datastructures import MutableHeaders
@@ -10,8 +9,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from listen_finalization.http.problems import Kind, problem
+from listen_finalization.observe.signals import Event, Signals
 
-_LOG = logging.getLogger("listen_finalization")
 _STARTS = ("http.response.start", "websocket.close", "websocket.http.response.start")
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -44,8 +43,9 @@ class LastResort:
     to the server to be printed. A client that left is no fault. Cancellation passes through.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, signals: Signals) -> None:
         self._app = app
+        self._signals = signals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -63,7 +63,7 @@ class LastResort:
         except ClientDisconnect:
             return
         except Exception as fault:  # noqa: BLE001 - this is where everything else ends
-            tell(fault)
+            self._signals.emit(Event.REQUEST_FAULT, fault=fault, level=logging.ERROR)
             if not started:
                 await _answer(scope, receive, send)
 
@@ -73,9 +73,3 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
         await problem(Kind.INTERNAL_ERROR)(scope, receive, send)
     else:
         await send({"type": "websocket.close", "code": 1011})
-
-
-def tell(fault: BaseException) -> None:
-    """Log the class of an unexpected exception."""
-    kind = f"{type(fault).__module__}.{type(fault).__qualname__}"
-    _LOG.error(json.dumps({"event": "request_fault", "fault": kind}))

@@ -22,9 +22,9 @@ from listen_finalization.errors import (
     StoreBusyError,
     StoreFullError,
     StoreUnavailableError,
+    ValueRefusedError,
 )
 from listen_finalization.http.limiter import RateLimiter
-from listen_finalization.outbox.faults import ValueRefusedError
 
 PATH = "/v1/conversations/c1/finalize"
 

@@ -192,9 +192,8 @@ async def test_hooks_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:
         return Hook(start, stop)
 
     async with desk(tmp_path, hooks=[hook("a"), hook("b")]) as made:
-        async with made.app.router.lifespan_context(made.app):
-            said.append("serve")
-    assert said == ["start a", "start b", "serve", "stop b", "stop a"]
+        await enter(made.app)
+    assert said == ["start a", "start b", "stop b", "stop a"]
     said.clear()
     async with desk(tmp_path, hooks=[hook("a"), hook("b", fails=True), hook("c")]) as made:
         with pytest.raises(RuntimeError):
