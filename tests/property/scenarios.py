@@ -123,5 +123,17 @@ EFFECTS = Scenario(
     ticks=(4,),
 )
 
-CI = (WORKERS, RELEASES, BYOK, OPERATOR, CONTENT, WISHES, LANES, EFFECTS)
-FULL = CI
+CI = (
+    (WORKERS, 30_000),
+    (RELEASES, 6_000),
+    (BYOK, 10_000),
+    (OPERATOR, 25_000),
+    (CONTENT, 8_000),
+    (WISHES, 6_000),
+    (LANES, 9_000),
+    (EFFECTS, 12_000),
+)
+"""Scenarios of the short form, each with the number of states after which it stops."""
+
+FULL = tuple((scenario, 500_000 if scenario.slots > 1 else 150_000) for scenario, _ in CI)
+"""The long form of the same worlds."""

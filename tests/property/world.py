@@ -219,8 +219,10 @@ class World:
 
     def _far(self, number: int) -> bool:
         job = self.core.jobs[number]
-        due = job.reconcile_after_at if job is not None else None
-        return due is not None and due > NOW + self.scenario.policy.handover_limit
+        if job is None:
+            return False
+        last = max(job.reconcile_after_at or 0, job.lease_expires_at or 0)
+        return last > NOW + self.scenario.policy.handover_limit
 
     def crash(self, state: State, slot: int) -> Edge:
         """Let an actor forget all it held."""

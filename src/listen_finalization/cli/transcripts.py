@@ -87,24 +87,31 @@ def _error(path: Path, problem: str, remedy: str) -> TranscriptError:
 
 
 def _text_of(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or "it cannot be opened"
-        raise _error(
-            path, f"cannot be read ({reason})", "check the path and its permissions"
-        ) from None
+    data = _bytes_of(path)
     if len(data) > MAX_BYTES:
         raise _error(path, "is larger than 64 MiB", "split it into one file per conversation")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise _error(path, f"line {line} is not UTF-8", "save the file as UTF-8") from None
+    text = _decoded(path, data).replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise _error(path, "is empty", "give a file with at least one segment")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or "unknown reason"
+    raise _error(path, f"cannot be read ({reason})", "check the path and its permissions")
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    """Return the text; the fault is raised outside the handler, since its context holds speech."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+    raise _error(path, f"line {line} is not UTF-8", "save the file as UTF-8")
 
 
 def _format_of(path: Path, text: str) -> str:
@@ -120,12 +127,7 @@ def _format_of(path: Path, text: str) -> str:
 
 
 def _from_json(path: Path, text: str) -> Transcript:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise _error(path, f"line {error.lineno} is not JSON", "correct it there") from None
-    except (ValueError, RecursionError):
-        raise _error(path, "is not JSON that can be read", "write it with a JSON library") from None
+    value = _parsed(path, text)
     if not isinstance(value, dict) or not isinstance(value.get("segments"), list):
         raise _error(path, "has no list of segments", 'write {"segments": [{"text": ...}]}')
     if not value["segments"]:
@@ -133,6 +135,17 @@ def _from_json(path: Path, text: str) -> Transcript:
     name = _text_field(value, "id", path.stem, _at(path, "the transcript"))
     language = _text_field(value, "language", "en", _at(path, "the transcript"))
     return Transcript(safe_id(name), language, tuple(_json_segments(path, value["segments"])))
+
+
+def _parsed(path: Path, text: str) -> object:
+    """Return the JSON value; the fault is raised outside the handler, as in `_decoded`."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"line {error.lineno} is not JSON"
+    except (ValueError, RecursionError):
+        problem = "is not JSON that can be read"
+    raise _error(path, problem, "write the file with a JSON library")
 
 
 def _json_segments(path: Path, values: Iterable[object]) -> Iterator[Segment]:
