@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ _NAME = re.compile(r"^[^\W_a-z][\w.'-]*(?: [\w.'()-]+){0,3}$")
 _NAMED = re.compile(r"^(?:>> ?|- ?)?([^:\n]{1,40}): +(?=\S)")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]*)>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z0-9][^<>]*>|\{\\[^{}]*\}")
+_COMMENTS = ("NOTE", "STYLE", "REGION")
 _NEGATIVE = re.compile(r"(?:^|\s)-\d")
 
 
@@ -205,7 +206,7 @@ def _text_field(value: Mapping[str, Any], key: str, default: str, fail: _Fail) -
     if found is None or found == "":
         return default
     if not isinstance(found, str):
-        raise fail(f'has an "{key}" that is not text', "give a string or leave it out")
+        raise fail(f'has a "{key}" that is not text', "give a string or leave it out")
     return _valid(found)
 
 
@@ -215,24 +216,25 @@ def _valid(text: str) -> str:
 
 
 def _cues(path: Path, text: str, kind: str) -> Iterator[_Cue]:
-    """Yield the cues of WebVTT or SubRip: blocks with a timing line; comments have none."""
+    """Yield the cues of WebVTT or SubRip: their ids and the blocks of comments are left out."""
     lines = text.split("\n")
     index = 0
     while index < len(lines):
-        if "-->" not in lines[index] or _is_note(lines, index):
+        if lines[index].startswith(_COMMENTS) and kind == "vtt":
+            index = _block_end(lines, index + 1)
+        elif "-->" in lines[index]:
+            start, end = _times(path, lines[index], index + 1, kind)
+            last = _block_end(lines, index + 1)
+            yield _Cue(index + 1, start, end, "\n".join(lines[index + 1 : last]))
+            index = last
+        else:
             index += 1
-            continue
-        first = index + 1
-        last = first
-        while last < len(lines) and lines[last].strip() and "-->" not in lines[last]:
-            last += 1
-        start, end = _times(path, lines[index], index + 1, kind)
-        yield _Cue(index + 1, start, end, "\n".join(lines[first:last]))
-        index = last
 
 
-def _is_note(lines: list[str], index: int) -> bool:
-    return lines[index].startswith(("NOTE", "STYLE", "REGION"))
+def _block_end(lines: Sequence[str], index: int) -> int:
+    while index < len(lines) and lines[index].strip():
+        index += 1
+    return index
 
 
 def _times(path: Path, line: str, number: int, kind: str) -> tuple[float, float]:

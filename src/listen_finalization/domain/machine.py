@@ -92,8 +92,11 @@ def decide(
 
 
 def _marked(job: Job, conversation: Conversation | None) -> Job:
-    """Let an open job need keys from the moment that its conversation does; never back."""
-    if job.terminal or job.requires_byok or conversation is None:
+    """Let a job need keys from the moment that its conversation does; never back.
+
+    A dead letter too, since a replay may open it; what is completed stays as it ran.
+    """
+    if job.status is Status.COMPLETED or job.requires_byok or conversation is None:
         return job
     if not (conversation.requires_byok and conversation.names(job)):
         return job

@@ -104,7 +104,11 @@ def park(job: Job, command: Park, facts: Facts) -> Answer:
 
 
 def redispatch(job: Job, command: Redispatch, facts: Facts) -> Answer:
-    """Mint the next hand-over; nothing is handed over here."""
+    """Mint the next hand-over; nothing is handed over here.
+
+    A job that needs keys is refused (`keys_required`), also where only its conversation's mark
+    says so: the caller parks it.
+    """
     conversation = facts.conversation
     if job.requires_byok:
         return Refused(RefusalCode.KEYS_REQUIRED, job)

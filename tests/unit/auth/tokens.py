@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from base64 import urlsafe_b64encode
 from functools import cache
 from typing import Any
 
 import jwt
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from listen_finalization.auth.keys import StaticKeySource
+from listen_finalization.auth.outcome import Refused, Verified
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
 from listen_finalization.auth.verifier import TokenVerifier
 
@@ -96,3 +101,14 @@ def verifier(policy: TokenPolicy = TASKS, *, now: float = NOW) -> TokenVerifier:
 
 def bearer(token: str) -> list[str]:
     return [f"Bearer {token}"]
+
+
+def certificate() -> str:
+    key, subject = private_key(), x509.Name([])
+    start = datetime.datetime(2020, 1, 1)
+    built = x509.CertificateBuilder(subject, subject, key.public_key(), 1, start, start)
+    return built.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+async def judge(token: str, policy: TokenPolicy = TASKS) -> Verified | Refused:
+    return await verifier(policy).verify(bearer(token))

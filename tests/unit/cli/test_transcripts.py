@@ -87,7 +87,7 @@ def test_subrip_prefixes_name_the_speakers(tmp_path: Path) -> None:
         "2\r\n00:00:03,000 --> 00:00:04,000\r\nRemember: buy milk.\r\n\r\n"
         "3\r\n00:00:05,000 --> 00:00:06,000\r\nAna Ruiz: I will.\r\n\r\n"
         "4\r\n00:00:07,000 --> 00:00:08,000\r\nBen: Good.\r\n\r\n"
-        "5\r\n00:00:09,000 --> 00:00:10,000\r\nBen: Bye.\r\n"
+        "5\r\n00:00:09,000 --> 00:00:10,000\r\nBye.\r\n"
     )
     path = written(tmp_path, "talk.srt", b"\xef\xbb\xbf" + content.encode())
     assert said(read_transcript(path)) == [
@@ -96,7 +96,7 @@ def test_subrip_prefixes_name_the_speakers(tmp_path: Path) -> None:
         ("Speaker", "Remember: buy milk."),
         ("Ana Ruiz", "I will."),
         ("Ben", "Good."),
-        ("Ben", "Bye."),
+        ("Speaker", "Bye."),
     ]
 
 

@@ -254,7 +254,9 @@ def _hostile() -> Iterable[tuple[str, Request]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "request_"), _hostile(), ids=lambda value: value if isinstance(value, str) else ""
+    ("name", "request_"),
+    list(_hostile()),
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_hostile_input_costs_no_more_than_its_length(name: str, request_: Request) -> None:
     begin = time.process_time()

@@ -104,7 +104,7 @@ def _can_be_reported(rest: str, sentence: Sentence) -> bool:
     first = rest.split(" ", 1)[0].strip(",").lower()
     if first in BASE_VERBS:
         return False
-    if lowered(rest) == rest:
+    if lowered(rest) == rest and not rest[:1].islower():
         return False
     owns = len(_OWN.findall(rest)) - len(_GENERIC_YOU.findall(rest))
     return owns <= 0 and len(sentence.words) > 3
