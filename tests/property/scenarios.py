@@ -96,6 +96,19 @@ WISHES = Scenario(
     epoch=1,
     ticks=(4,),
 )
+RESUMED = Scenario(
+    "sessions that resume",
+    _acts(
+        "admit admit_keys force claim claim_keys run release crash reconcile again mark account abandon"
+    ),
+    POLICY,
+    (started(), started(requires_byok=True)),
+    revisions=1,
+    slots=1,
+    generation=3,
+    epoch=2,
+    ticks=(4,),
+)
 LANES = Scenario(
     "other lanes",
     _acts(
@@ -130,7 +143,8 @@ CI = (
     (OPERATOR, 25_000),
     (CONTENT, 8_000),
     (WISHES, 6_000),
-    (LANES, 9_000),
+    (RESUMED, 5_000),
+    (LANES, 8_000),
     (EFFECTS, 12_000),
 )
 """Scenarios of the short form, each with the number of states after which it stops."""

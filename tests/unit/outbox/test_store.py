@@ -95,7 +95,7 @@ async def test_listener_hears_of_commits(path: Path) -> None:
 
 async def test_broken_store_answers_no_reads_either(store: SqliteStore, path: Path) -> None:
     await store.write(append("c"))
-    path.unlink()
+    await asyncio.to_thread(path.unlink)
     assert store.broken
     with pytest.raises(StoreBrokenError):
         await store.conversations.find("user", "c")
