@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from listen_finalization.domain.codes import Status, Verb
 from listen_finalization.domain.commands import Admit
 from listen_finalization.domain.decision import Answer, Decision
@@ -43,8 +45,15 @@ def waits_for_worker(job: Job) -> bool:
 
 
 async def hand_over(dispatcher: Dispatcher, signals: Signals, job: Job, *, delay: int = 0) -> bool:
-    """Hand the job's generation over; a failure is counted and changes nothing."""
-    taken = await dispatcher.hand_over(job, delay=delay)
+    """Hand the job's generation over; a failure of any kind is counted and changes nothing.
+
+    What was committed stays so: the row has its due time, and the caller its answer.
+    """
+    fault: Exception | None = None
+    try:
+        taken = await dispatcher.hand_over(job, delay=delay)
+    except Exception as error:  # noqa: BLE001 - a client of a queue may raise anything
+        taken, fault = False, error
     if not taken:
-        signals.emit(Event.ENQUEUE_FAILED, job_id=job.job_id)
+        signals.emit(Event.ENQUEUE_FAILED, job_id=job.job_id, fault=fault, level=logging.WARNING)
     return taken

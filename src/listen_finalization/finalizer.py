@@ -9,41 +9,48 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import assert_never
 
 from listen_finalization.admission import hand_over, waits_for_worker
 from listen_finalization.domain.codes import (
     Actor,
     FailureCode,
     Outcome,
+    RedispatchCause,
     RefusalCode,
     ReleaseCause,
     Status,
     Verb,
 )
-from listen_finalization.domain.commands import ClaimJob, Complete, Fail, OwnedCommand, Release
+from listen_finalization.domain.commands import (
+    ClaimJob,
+    Complete,
+    Fail,
+    OwnedCommand,
+    Redispatch,
+    Release,
+)
 from listen_finalization.domain.decision import Answer, Decision, Refused
 from listen_finalization.domain.job import Job, seconds
-from listen_finalization.errors import (
-    EnvironmentFaultError,
-    KeysRejectedError,
-    StepFailedError,
-    StoreError,
-)
+from listen_finalization.errors import StoreError
 from listen_finalization.lease import (
     ConversationLostError,
     Lease,
     OwnershipLostError,
+    apply_again,
     refused_ownership,
 )
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.ports import Dispatcher, Liveness, Outbox
 from listen_finalization.processing.pipeline import End, Pipeline, Run, Unfinished
 from listen_finalization.processing.slots import Slot, Slots
+from listen_finalization.processing.trouble import RunTimeoutError, Trouble, trouble
 
-ENVIRONMENT_DELAY = 30.0
-"""Seconds until the next hand-over after an environment fault that names no time of its own."""
+SLOTS_DELAY = 10.0
+"""Seconds until the next hand-over of a delivery that found every slot held."""
 
-MAX_ENVIRONMENT_DELAY = 3_600.0
+RELEASE_LIMIT = 5.0
+"""Seconds that a shutdown waits, after its grace, for the releases of what it had to stop."""
 
 
 class ResultKind(StrEnum):
@@ -109,7 +116,9 @@ class Finalizer:
         self._lease = lease
         self._run_timeout = run_timeout
         self._running: set[asyncio.Task[Result]] = set()
+        self._steps: set[asyncio.Task[End]] = set()
         self._closing = False
+        self._releasing = False
 
     @property
     def running(self) -> int:
@@ -132,24 +141,38 @@ class Finalizer:
         return await asyncio.shield(task)
 
     async def close(self, grace: float) -> None:
-        """Refuse new deliveries, wait `grace` seconds for the runs, then release what is left."""
+        """Refuse new deliveries, wait `grace` seconds for the runs, then release what is left.
+
+        Only steps are cancelled: a claim, a settlement and a release go to their end, within
+        `RELEASE_LIMIT`.
+        """
         self._closing = True
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace)
-        left = list(self._running)
-        for task in left:
+        await self._landed(grace)
+        self._releasing = True
+        for task in tuple(self._steps):
             task.cancel()
+        await self._landed(RELEASE_LIMIT)
+        left = tuple(self._running)
+        for run in left:
+            run.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         self._slots.close()
+
+    async def _landed(self, limit: float) -> None:
+        if self._running:
+            await asyncio.wait(self._running, timeout=limit)
 
     async def _guarded(self, delivery: Delivery) -> Result:
         try:
             return await self._in_slot(delivery)
         except StoreError as fault:
-            self._signals.emit(
-                Event.STORE_FAULT, job_id=delivery.job_id, fault=fault, level=logging.ERROR
-            )
-            return Result(ResultKind.UNAVAILABLE, FailureCode.ENVIRONMENT_STORE)
+            event, code = Event.STORE_FAULT, FailureCode.ENVIRONMENT_STORE
+            told: Exception = fault
+        except Exception as fault:  # noqa: BLE001 - nobody may be left to hear of it
+            event, code = Event.STEP_FAULT, FailureCode.ENVIRONMENT_CONFIGURATION
+            told = fault
+        self._signals.emit(event, job_id=delivery.job_id, fault=told, level=logging.ERROR)
+        return Result(ResultKind.UNAVAILABLE, code)
 
     async def _in_slot(self, delivery: Delivery) -> Result:
         slot = self._slots.take()
@@ -165,11 +188,26 @@ class Finalizer:
                 )
 
     async def _without_slot(self, delivery: Delivery) -> Result:
-        """Answer a delivery that cannot run now: busy when it would have been refused anyway."""
-        job = await self._outbox.get(delivery.job_id)
-        if job is not None and job.status is Status.LEASED:
-            return Result(ResultKind.BUSY, RefusalCode.LEASE_HELD, job)
-        return Result(ResultKind.UNAVAILABLE, FailureCode.ENVIRONMENT_SLOTS)
+        """Answer a task that cannot run now with the next hand-over: nothing failed (contract 5.3).
+
+        Others hold what they deliver themselves and are told to come again.
+        """
+        full = Result(ResultKind.UNAVAILABLE, FailureCode.ENVIRONMENT_SLOTS)
+        if delivery.actor is not Actor.WORKER:
+            return full
+        delay = seconds(SLOTS_DELAY)
+        command = Redispatch(
+            delivery.job_id,
+            delivery.generation,
+            RedispatchCause.ENVIRONMENT,
+            delivery.actor,
+            FailureCode.ENVIRONMENT_SLOTS,
+            delay,
+        )
+        answer = await apply_again(self._outbox, command)
+        if isinstance(answer, Refused) and answer.code is not RefusalCode.KEYS_REQUIRED:
+            return _refused(answer)
+        return full if isinstance(answer, Refused) else await self._ended(answer, delay)
 
     async def _claimed(self, delivery: Delivery, slot: Slot) -> Result:
         answer = await self._claim(delivery)
@@ -193,11 +231,11 @@ class Finalizer:
             conversation_id=delivery.conversation_id,
             task_retry=delivery.task_retry,
         )
-        answer = await self._outbox.apply(command)
+        answer = await apply_again(self._outbox, command)
         holder = _holder(answer)
         if holder is None or not self._liveness.dead(holder):
             return answer
-        return await self._outbox.apply(replace(command, dead_claim=holder))
+        return await apply_again(self._outbox, replace(command, dead_claim=holder))
 
     async def _under_lease(self, delivery: Delivery, job: Job, slot: Slot) -> Result:
         lease = Lease(self._outbox, job, delivery.actor, self._signals, length=self._lease)
@@ -208,24 +246,35 @@ class Finalizer:
         finally:
             await lease.stop()
         answer = await lease.settle(settling)
-        return await self._ended(answer)
+        return await self._ended(answer, getattr(settling, "delay", 0))
 
     async def _settling(self, delivery: Delivery, lease: Lease, slot: Slot) -> OwnedCommand:
         """Run the steps and return the command that settles what came of them."""
+        shutdown = Release(lease.claim, ReleaseCause.SHUTDOWN, FailureCode.SHUTDOWN, delivery.actor)
+        if self._releasing:
+            return shutdown
         run = Run(lease, slot, time.monotonic() + self._run_timeout, delivery.keys)
-        task: asyncio.Task[End] = asyncio.ensure_future(self._pipeline.run(run))
-        lease.keep(task)
+        task = self._begun(run)
+        limit = asyncio.timeout(self._run_timeout)
         try:
-            async with asyncio.timeout(self._run_timeout):
+            async with limit:
                 return self._settled_by(delivery, lease, await asyncio.shield(task))
         except Exception as fault:  # noqa: BLE001 - a user's processor may raise anything
             await _ended_task(task)
-            return self._faulted(delivery, lease, fault)
+            late = limit.expired() and isinstance(fault, TimeoutError)
+            return self._faulted(delivery, lease, RunTimeoutError() if late else fault)
         except asyncio.CancelledError:
             await _ended_task(task)
             if lease.lost:
                 raise OwnershipLostError from None
-            return Release(lease.claim, ReleaseCause.SHUTDOWN, FailureCode.SHUTDOWN, delivery.actor)
+            return shutdown
+
+    def _begun(self, run: Run) -> asyncio.Task[End]:
+        task = asyncio.ensure_future(self._pipeline.run(run))
+        self._steps.add(task)
+        task.add_done_callback(self._steps.discard)
+        run.lease.keep(task)
+        return task
 
     def _settled_by(self, delivery: Delivery, lease: Lease, end: End) -> OwnedCommand:
         if isinstance(end, Unfinished):
@@ -244,24 +293,20 @@ class Finalizer:
         self._signals.emit(
             Event.STEP_FAULT, job_id=delivery.job_id, fault=fault, level=logging.WARNING
         )
-        match fault:
-            case StepFailedError(code=code):
+        kind, code, delay = trouble(fault, holds_keys=bool(delivery.keys))
+        match kind:
+            case Trouble.FAILED:
                 return self._failure(delivery, lease, code)
-            case EnvironmentFaultError(code=code, retry_after=wait):
-                return self._environment(delivery, lease, code, wait)
-            case StoreError():
-                return self._environment(delivery, lease, FailureCode.ENVIRONMENT_STORE, None)
-            case KeysRejectedError(code=code):
+            case Trouble.KEYS:
                 return Release(lease.claim, ReleaseCause.KEYS_REJECTED, code, delivery.actor)
-            case TimeoutError():
-                return self._failure(delivery, lease, FailureCode.RUN_TIMEOUT)
+            case Trouble.ENVIRONMENT:
+                return self._environment(delivery, lease, code, delay)
             case _:
-                return self._failure(delivery, lease, FailureCode.PROCESSOR_ERROR)
+                assert_never(kind)
 
     def _environment(
-        self, delivery: Delivery, lease: Lease, code: FailureCode, wait: float | None
+        self, delivery: Delivery, lease: Lease, code: FailureCode, delay: float
     ) -> Release:
-        delay = min(max(wait or ENVIRONMENT_DELAY, 1.0), MAX_ENVIRONMENT_DELAY)
         return Release(
             lease.claim,
             ReleaseCause.ENVIRONMENT,
@@ -272,27 +317,27 @@ class Finalizer:
             task_retry=delivery.task_retry,
         )
 
-    async def _ended(self, answer: Answer) -> Result:
-        """Tell what a settling decision came to, and hand over what it opened."""
+    async def _ended(self, answer: Answer, delay: int = 0) -> Result:
+        """Tell what a decision came to, and hand over what it opened, `delay` from now."""
         if isinstance(answer, Refused):
             if refused_ownership(answer):
                 self._signals.emit(Event.OWNERSHIP_LOST, level=logging.WARNING)
             return Result(ResultKind.LOST, answer.code, answer.job)
         if answer.job is None:
             return Result(ResultKind.LOST)
-        await self._hand_on(answer)
+        await self._hand_on(answer, answer.job, delay)
         kind, event = _kind(answer)
         self._signals.emit(event, code=answer.job.failure_code, job_id=answer.job.job_id)
         return Result(kind, answer.job.failure_code, answer.job)
 
-    async def _hand_on(self, answer: Decision) -> None:
+    async def _hand_on(self, answer: Decision, job: Job, delay: int) -> None:
         if answer.successor is not None and waits_for_worker(answer.successor):
             await hand_over(self._dispatcher, self._signals, answer.successor)
-        job = answer.job
-        if answer.did is Verb.RELEASE and job is not None and waits_for_worker(job):
-            delay = max((job.reconcile_after_at or 0) - job.updated_at, 0)
-            if job.handovers:
-                await hand_over(self._dispatcher, self._signals, job, delay=delay)
+        if answer.did in _MINTING and waits_for_worker(job) and job.handovers:
+            await hand_over(self._dispatcher, self._signals, job, delay=delay)
+
+
+_MINTING = frozenset({Verb.RELEASE, Verb.REDISPATCH})
 
 
 async def _ended_task(task: asyncio.Task[End]) -> None:
@@ -341,4 +386,6 @@ def _kind(answer: Decision) -> tuple[ResultKind, Event]:
         return ResultKind.FAILED, Event.JOB_FAILED
     if job.status is Status.BLOCKED_BYOK:
         return ResultKind.BLOCKED, Event.JOB_RELEASED
-    return ResultKind.DEFERRED, Event.JOB_RELEASED
+    # Only a recorded hand-over may be acknowledged: a queue forgets what it was told is done.
+    handed = ResultKind.DEFERRED if job.handovers else ResultKind.UNAVAILABLE
+    return handed, Event.JOB_RELEASED

@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from listen_finalization.domain.budgets import RENEWALS_PER_LEASE
 from listen_finalization.domain.codes import Actor, Outcome, RefusalCode
-from listen_finalization.domain.commands import Checkpoint, OwnedCommand, StepResult
+from listen_finalization.domain.commands import Checkpoint, Command, OwnedCommand, StepResult
 from listen_finalization.domain.content import Memory
 from listen_finalization.domain.decision import Answer, Decision
 from listen_finalization.domain.job import SECOND, Claim, Effect, Job
-from listen_finalization.errors import ListenFinalizationError, StoreError
+from listen_finalization.errors import (
+    ListenFinalizationError,
+    StoreBrokenError,
+    StoreError,
+    ValueRefusedError,
+)
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.ports import Outbox
 
-SETTLE_TRIES = 4
-"""How often a settling command is sent while the store is in trouble; repeats are harmless."""
+TRIES = 4
+"""How often a command is sent while the store is in trouble; repeats are harmless."""
+
+RENEWAL_HASTE = 5
+"""By how much sooner than usual a renewal follows one that the store did not take."""
+
+_HOPELESS = (ValueRefusedError, StoreBrokenError)
 
 
 class OwnershipLostError(ListenFinalizationError):
@@ -24,6 +35,23 @@ class OwnershipLostError(ListenFinalizationError):
 
 class ConversationLostError(ListenFinalizationError):
     """The conversation is gone or no longer ours; the job was fenced."""
+
+
+async def apply_again(outbox: Outbox, command: Command) -> Answer:
+    """Apply a command, again while the store is in trouble, for about a second of waiting.
+
+    A commit whose answer was lost is recognised by the repeat. Raises `StoreError`.
+    """
+    for attempt in range(TRIES):
+        try:
+            return await outbox.apply(command)
+        except _HOPELESS:
+            raise
+        except StoreError:
+            if attempt == TRIES - 1:
+                raise
+            await asyncio.sleep(0.05 * 4**attempt)
+    raise AssertionError
 
 
 class Lease:
@@ -39,11 +67,12 @@ class Lease:
         self._outbox = outbox
         self._actor = actor
         self._signals = signals
-        self._every = length / SECOND / 3
+        self._every = length / SECOND / RENEWALS_PER_LEASE
         self._lane = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._run: asyncio.Task[object] | None = None
+        self._stopped = False
 
     @property
     def claim(self) -> Claim:
@@ -52,10 +81,12 @@ class Lease:
     def keep(self, run: asyncio.Task[object]) -> None:
         """Renew every third of the lease until `stop`; a lost lease cancels `run`."""
         self._run = run
-        self._arm()
+        self._arm(self._every)
 
-    def _arm(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._every, self._start_renewal)
+    def _arm(self, wait: float) -> None:
+        if not self._stopped:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(wait, self._start_renewal)
 
     def _start_renewal(self) -> None:
         self._renewal = asyncio.ensure_future(self._renew())
@@ -66,19 +97,20 @@ class Lease:
         except (OwnershipLostError, ConversationLostError):
             if self._run is not None:
                 self._run.cancel()
-            return
         except StoreError as fault:
             self._signals.emit(
                 Event.RENEWAL_FAILED, job_id=self.job.job_id, fault=fault, level=logging.WARNING
             )
-        self._arm()
+            self._arm(self._every / RENEWAL_HASTE)
+        else:
+            self._arm(self._every)
 
     async def stop(self) -> None:
-        """End the renewals; one that is under way is waited for."""
+        """End the renewals; one that is under way is waited for. May be called again."""
+        self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._renewal is not None and not self._renewal.done():
-            self._renewal.cancel()
+        if self._renewal is not None:
             await asyncio.gather(self._renewal, return_exceptions=True)
 
     async def prove(
@@ -89,11 +121,17 @@ class Lease:
     ) -> Job:
         """Write a checkpoint and return the row; no effect may happen before this returns.
 
+        One that stores something is sent again while the store is in trouble: what it holds was
+        paid for. An empty one, a renewal, is left to the next.
+
         Raises `OwnershipLostError`, `ConversationLostError` or `StoreError`.
         """
         command = Checkpoint(self._claim, self._actor, effects, results, memories)
         async with self._lane:
-            answer = await self._outbox.apply(command)
+            if effects or results or memories:
+                answer = await apply_again(self._outbox, command)
+            else:
+                answer = await self._outbox.apply(command)
         return self._owned(answer)
 
     def _owned(self, answer: Answer) -> Job:
@@ -111,15 +149,8 @@ class Lease:
     async def settle(self, command: OwnedCommand) -> Answer:
         """Send a settling command, again while the store is in trouble. Raises `StoreError`."""
         await self.stop()
-        for attempt in range(SETTLE_TRIES):
-            try:
-                async with self._lane:
-                    return await self._outbox.apply(command)
-            except StoreError:
-                if attempt == SETTLE_TRIES - 1:
-                    raise
-                await asyncio.sleep(0.05 * 4**attempt)
-        raise AssertionError
+        async with self._lane:
+            return await apply_again(self._outbox, command)
 
 
 def refused_ownership(answer: Answer) -> bool:

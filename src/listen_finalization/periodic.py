@@ -53,5 +53,18 @@ class Periodic:
         try:
             async with asyncio.timeout(self._limit):
                 await self._turn()
+        except asyncio.CancelledError as fault:
+            if _told_to_stop():
+                raise
+            self._tell(fault)
         except Exception as fault:  # noqa: BLE001 - the loop must outlive any turn
-            self._signals.emit(Event.ROUND_FAILED, fault=fault, level=logging.ERROR)
+            self._tell(fault)
+
+    def _tell(self, fault: BaseException) -> None:
+        self._signals.emit(Event.ROUND_FAILED, fault=fault, level=logging.ERROR)
+
+
+def _told_to_stop() -> bool:
+    """Whether this task was cancelled, and not only something that the turn waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

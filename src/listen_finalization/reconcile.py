@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +13,8 @@ from listen_finalization.domain.codes import Actor, RefusalCode, Verb
 from listen_finalization.domain.commands import Command, Park, Postpone, Redispatch
 from listen_finalization.domain.decision import Answer, Decision, Refused
 from listen_finalization.domain.job import SECOND, seconds
-from listen_finalization.finalizer import Delivery, Finalizer
+from listen_finalization.finalizer import Delivery, Finalizer, ResultKind
+from listen_finalization.moving import move, set_aside
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.ports import Dispatcher, DueRow, Outbox, Records
 
@@ -22,9 +22,13 @@ PAGE = 100
 AGAIN_LIMIT = 200
 """How many rows of a round may be re-dispatched for a second time or more (contract 12)."""
 INLINE_RUNS = 4
-SET_ASIDE = seconds(300)
 
-_STAMP = ("stamp", "reconcile")
+STAMP = ("stamp", "reconcile")
+"""Kind and key of the record that holds when a round was begun (`at`) and came to its end (`done`).
+"""
+
+_UNMOVED = frozenset({ResultKind.BUSY, ResultKind.IGNORED, ResultKind.UNAVAILABLE})
+"""Results of a run after which the row may stand where it stood."""
 
 
 class Recovery(StrEnum):
@@ -97,81 +101,108 @@ class Reconciler:
             return done
         ends = self._monotonic() + self._budget
         after: DueRow | None = None
-        while True:
+        while not done.out_of_time:
             page = await self._outbox.due(PAGE, after=after)
-            await self._take(page.rows, done)
+            await self._take(page.rows, done, ends)
             if len(page.rows) < PAGE:
                 break
             after = page.rows[-1]
-            if self._monotonic() >= ends:
-                done.out_of_time = True
-                break
+        await self._done()
         self._tell(done)
         return done
 
     async def _stamped(self, force: bool) -> bool:
         """Stamp the round's start by compare-and-set; False where another's is young."""
         now = (await self._outbox.due(1)).now
-        held = await self._records.get(*_STAMP)
-        if held is not None and not force:
-            age = (now - int(held.value["at"])) / SECOND
+        held = await self._records.get(*STAMP)
+        begun = held.value.get("at") if held is not None else None
+        if isinstance(begun, int) and not force:
+            age = (now - begun) / SECOND
             if 0 <= age < self._interval / 2:
                 return False
+        value = {**(held.value if held is not None else {}), "at": now}
         version = held.version if held is not None else 0
-        written = await self._records.put_if(*_STAMP, {"at": now}, version=version)
+        written = await self._records.put_if(*STAMP, value, version=version)
         return written is not None or force
 
-    async def _take(self, rows: tuple[DueRow, ...], done: Round) -> None:
-        runs: list[Awaitable[None]] = []
+    async def _done(self) -> None:
+        """Note when a round last came to its end; another replica's note is as good."""
+        held = await self._records.get(*STAMP)
+        if held is not None:
+            now = (await self._outbox.due(1)).now
+            await self._records.put_if(*STAMP, {**held.value, "done": now}, version=held.version)
+
+    async def _take(self, rows: tuple[DueRow, ...], done: Round, ends: float) -> None:
+        runs: list[DueRow] = []
         for row in rows:
+            if self._monotonic() >= ends:
+                done.out_of_time = True
+                break
             done.seen += 1
             if row.status is None:
                 await self._set_aside(row, done)
             elif row.requires_byok:
-                await self._apply(Park(row.job_id, row.generation), row, done)
+                await self._park(row, done)
             elif self._recovery is Recovery.HAND_OVER:
                 await self._recover(row, done)
             elif self._recovery is Recovery.RUN:
-                runs.append(self._run(row, done))
+                runs.append(row)
             else:
                 done.left += 1
-        await _bounded(runs)
+        await self._run_all(runs, done)
+
+    async def _park(self, row: DueRow, done: Round) -> None:
+        await self._move(row, Park(row.job_id, row.generation), done)
+
+    async def _postpone(self, row: DueRow, done: Round) -> None:
+        later = Postpone(row.job_id, row.generation, row.due, self._stale, Actor.RECONCILER)
+        await self._move(row, later, done)
 
     async def _recover(self, row: DueRow, done: Round) -> None:
         again = row.handovers > 1
         if again and done.again >= AGAIN_LIMIT:
-            later = Postpone(row.job_id, row.generation, row.due, self._stale, Actor.RECONCILER)
-            await self._apply(later, row, done)
+            await self._postpone(row, done)
             return
         done.again += again
-        answer = await self._apply(Redispatch(row.job_id, row.generation), row, done)
-        job = answer.job
-        if isinstance(answer, Decision) and job is not None and waits_for_worker(job):
+        answer = await self._move(row, Redispatch(row.job_id, row.generation), done)
+        if isinstance(answer, Refused) and answer.code is RefusalCode.KEYS_REQUIRED:
+            await self._park(row, done)
+        job = answer.job if isinstance(answer, Decision) else None
+        if job is not None and waits_for_worker(job):
             taken = await hand_over(self._dispatcher, self._signals, job)
             done.enqueue_failed += not taken
 
-    async def _run(self, row: DueRow, done: Round) -> None:
-        if self._finalizer is not None:
-            await self._finalizer.run(Delivery(row.job_id, row.generation, Actor.PUSHER))
-            done.ran += 1
+    async def _run_all(self, rows: list[DueRow], done: Round) -> None:
+        """Run the rows here, a few at once."""
+        gate = asyncio.Semaphore(INLINE_RUNS)
 
-    async def _apply(self, command: Command, row: DueRow, done: Round) -> Answer:
-        answer = await self._outbox.apply(command)
-        if isinstance(answer, Refused):
-            await self._refused(answer, row, done)
-        else:
+        async def one(row: DueRow) -> None:
+            async with gate:
+                await self._run(row, done)
+
+        await asyncio.gather(*map(one, rows))
+
+    async def _run(self, row: DueRow, done: Round) -> None:
+        if self._finalizer is None:
+            return
+        result = await self._finalizer.run(Delivery(row.job_id, row.generation, Actor.PUSHER))
+        done.ran += 1
+        if result.code is RefusalCode.KEYS_REQUIRED:
+            await self._park(row, done)
+        elif result.kind in _UNMOVED:
+            await self._postpone(row, done)
+
+    async def _move(self, row: DueRow, command: Command, done: Round) -> Answer | None:
+        answer = await move(self._outbox, self._signals, row, command)
+        if answer is None:
+            done.set_aside += 1
+        elif isinstance(answer, Decision):
             _count(answer, done)
         return answer
 
-    async def _refused(self, answer: Refused, row: DueRow, done: Round) -> None:
-        if answer.code is RefusalCode.SCHEMA_NEWER:
-            await self._set_aside(row, done)
-        elif answer.code is RefusalCode.KEYS_REQUIRED:
-            await self._apply(Park(row.job_id, row.generation), row, done)
-
     async def _set_aside(self, row: DueRow, done: Round) -> None:
-        done.set_aside += await self._outbox.set_aside(row.job_id, row.due, SET_ASIDE)
-        self._signals.emit(Event.ROW_SET_ASIDE, job_id=row.job_id, level=logging.ERROR)
+        await set_aside(self._outbox, self._signals, row)
+        done.set_aside += 1
 
     def _tell(self, done: Round) -> None:
         numbers = {name: int(getattr(done, name)) for name in Round.__slots__ if name != "skipped"}
@@ -192,13 +223,3 @@ def _count(answer: Decision, done: Round) -> None:
         done.postponed += 1
     else:
         done.redispatched += 1
-
-
-async def _bounded(runs: list[Awaitable[None]]) -> None:
-    gate = asyncio.Semaphore(INLINE_RUNS)
-
-    async def one(run: Awaitable[None]) -> None:
-        async with gate:
-            await run
-
-    await asyncio.gather(*(one(run) for run in runs))

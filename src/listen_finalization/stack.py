@@ -92,6 +92,7 @@ class Stack:
             self.signals,
             slots=self.settings.slots,
             data_version=self.store.data_version,
+            outlived=lambda: self.slots.outlived,
         )
 
     def _new_finalizer(self) -> Finalizer:

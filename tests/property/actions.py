@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from listen_finalization.domain.codes import EffectState, Status, Step
+from listen_finalization.domain.codes import EffectCode, EffectState, Status, Step
 from listen_finalization.domain.job import Job
 
 from .orders import (
@@ -19,6 +19,7 @@ from .orders import (
     CLAIM,
     COMPLETE,
     DESTINATIONS,
+    DISCARDING,
     DUE,
     ENRICH,
     ENVIRONMENT,
@@ -118,10 +119,22 @@ def _view(world: World, state: State, slot: Slot) -> Job | None:
     return job if same else None
 
 
+def _discards(job: Job) -> bool:
+    line = job.effect(Step.ENRICH)
+    return line is not None and line.code is EffectCode.DISCARDED
+
+
 def _next_steps(world: World, job: Job, slot: Slot) -> Iterator[int]:
     """Say which checkpoints an honest run takes next."""
+    acts = world.scenario.acts
     if not job.stored(Step.ENRICH):
-        yield from ((ENRICH, CHUNK) if "chunks" in world.scenario.acts else (ENRICH,))
+        yield ENRICH
+        if "chunks" in acts:
+            yield CHUNK
+        if "discard_run" in acts:
+            yield DISCARDING
+        return
+    if _discards(job):
         return
     if not job.stored(Step.MEMORIES):
         yield MEMORIES
@@ -154,7 +167,7 @@ def _run(world: World, state: State) -> Iterator[Edge]:
             yield from world.issue(state, (CHECKPOINT, *proof, BARE, 1), index)
         if job is None or job.only_deliveries_open:
             yield from world.issue(state, (COMPLETE, *proof, 0, keys), index)
-        elif job.stored(Step.ENRICH) and "discard_run" in world.scenario.acts:
+        elif _discards(job):
             yield from world.issue(state, (COMPLETE, *proof, 1, keys), index)
         yield from world.issue(state, (FENCE, *proof, 0), index)
 

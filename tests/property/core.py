@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from listen_finalization.domain.codes import Actor, EffectState, RefusalCode, Status, Step, Verb
+from listen_finalization.domain.codes import (
+    Actor,
+    EffectCode,
+    EffectState,
+    RefusalCode,
+    Status,
+    Step,
+    Verb,
+)
 from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.decision import Answer, Decision, Probe, Probed, Refused
 from listen_finalization.domain.job import Effect, HistoryEntry, IllegalJobError, Instant, Job
@@ -87,9 +95,14 @@ def canonical(job: Job, policy: Policy, by: int = 0) -> Job:
         last_task_retry=None,
         failure_code=None,
         replay_count=0,
-        effects=tuple(Effect(e.step, e.state, e.destination) for e in job.effects),
+        effects=tuple(_line(e) for e in job.effects),
         history=(HistoryEntry(NOW, last.verb, None, job.status, 1, 0, Actor.WORKER),),
     )
+
+
+def _line(effect: Effect) -> Effect:
+    code = effect.code if effect.code is EffectCode.DISCARDED else None
+    return Effect(effect.step, effect.state, effect.destination, code)
 
 
 class Core:

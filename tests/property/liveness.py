@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from listen_finalization.domain.codes import (
     ConversationStatus,
+    EffectCode,
     EffectState,
     RefusalCode,
     Status,
@@ -149,6 +150,9 @@ class Healthy:
         proof = (job.finalization_revision, job.dispatch_generation, job.lease_epoch, _HEALTHY)
         if not job.stored(Step.ENRICH):
             return (CHECKPOINT, *proof, ENRICH, self.destinations)
+        line = job.effect(Step.ENRICH)
+        if line is not None and line.code is EffectCode.DISCARDED:
+            return (COMPLETE, *proof, 1, keys)
         if not job.stored(Step.MEMORIES):
             return (CHECKPOINT, *proof, MEMORIES, self.destinations)
         if not job.deliveries or any(e.state is EffectState.PENDING for e in job.deliveries):

@@ -57,9 +57,9 @@ NAMES = (
 )
 OWNED = frozenset({CHECKPOINT, COMPLETE, FAIL, RELEASE})
 
-RENEW, ENRICH, CHUNK, BARE, MEMORIES, SENT, ALL_DONE, ONE_DONE, ALL_DROPPED = range(9)
+RENEW, ENRICH, DISCARDING, CHUNK, BARE, MEMORIES, SENT, ALL_DONE, ONE_DONE, ALL_DROPPED = range(10)
 WHATS = (
-    *("renew", "enrich", "chunk", "bare-result", "memories"),
+    *("renew", "enrich", "enrich-discards", "chunk", "bare-result", "memories"),
     *("sent", "all-done", "one-done", "all-dropped"),
 )
 
@@ -101,6 +101,7 @@ def _effects(what: int, destinations: int) -> tuple[Effect, ...]:
     done, pending = EffectState.DONE, EffectState.PENDING
     steps = {
         ENRICH: (Effect(Step.ENRICH, done, code=EffectCode.STORED),),
+        DISCARDING: (Effect(Step.ENRICH, done, code=EffectCode.DISCARDED),),
         CHUNK: (Effect(Step.ENRICH, pending),),
         MEMORIES: (Effect(Step.MEMORIES, done, code=EffectCode.STORED),),
         SENT: _fanout(*[EffectState.SENT] * destinations),
@@ -115,6 +116,7 @@ def _checkpoint(order: Order) -> c.Command:
     what, destinations = order[5], order[6]
     results = {
         ENRICH: (c.StepResult(Step.ENRICH, "{}"),),
+        DISCARDING: (c.StepResult(Step.ENRICH, "{}"),),
         CHUNK: (c.StepResult(Step.ENRICH, "{}", chunk=1),),
         BARE: (c.StepResult(Step.ENRICH, "{}", chunk=2),),
     }

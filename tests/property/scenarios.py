@@ -99,7 +99,8 @@ WISHES = Scenario(
 RESUMED = Scenario(
     "sessions that resume",
     _acts(
-        "admit admit_keys force claim claim_keys run release crash reconcile again mark account abandon"
+        "admit admit_keys force claim claim_keys run release crash reconcile again mark "
+        "account abandon"
     ),
     POLICY,
     (started(), started(requires_byok=True)),
@@ -137,8 +138,8 @@ EFFECTS = Scenario(
 )
 
 CI = (
-    (WORKERS, 30_000),
-    (RELEASES, 6_000),
+    (WORKERS, 25_000),
+    (RELEASES, 10_000),
     (BYOK, 10_000),
     (OPERATOR, 25_000),
     (CONTENT, 8_000),
@@ -149,5 +150,14 @@ CI = (
 )
 """Scenarios of the short form, each with the number of states after which it stops."""
 
-FULL = tuple((scenario, 500_000 if scenario.slots > 1 else 150_000) for scenario, _ in CI)
-"""The long form of the same worlds."""
+_PAIRS = (BYOK, CONTENT, RESUMED, LANES, EFFECTS)
+_WIDER = replace(
+    RELEASES, name="releases with a finer clock", generation=4, ticks=(1, 4, -4), slots=2
+)
+
+FULL = (
+    *((scenario, 150_000) for scenario, _ in CI),
+    (_WIDER, 80_000),
+    *((replace(s, name=f"{s.name}, two workers", slots=2), 60_000) for s in _PAIRS),
+)
+"""The long form: the same worlds to their bounds, a finer clock, and second workers."""

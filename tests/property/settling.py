@@ -5,6 +5,7 @@ from __future__ import annotations
 from listen_finalization.domain import commands as c
 from listen_finalization.domain.codes import (
     ConversationStatus,
+    EffectCode,
     EffectState,
     Outcome,
     PurgeCause,
@@ -183,9 +184,16 @@ def only_live_content_is_admitted(view: StepView) -> bool:
     if view.did is not Verb.ADMIT or not isinstance(view.command, c.Admit):
         return False
     seen = view.opening
-    if seen is None or seen.deleted or seen.discarded:
+    if seen is None or seen.deleted or (seen.discarded and not _discarded_by_its_run(view)):
         return True
     return not (seen.has_content and seen.has_room)
+
+
+def _discarded_by_its_run(view: StepView) -> bool:
+    """Whether the last run found the conversation not worth keeping: newer content may be."""
+    line = view.present.effect(Step.ENRICH) if view.present is not None else None
+    ended = view.present is not None and view.present.status.terminal
+    return ended and line is not None and line.code is EffectCode.DISCARDED
 
 
 def revision_rises_only_for_newer_content(view: StepView) -> bool:

@@ -49,7 +49,18 @@ def one_row_per_revision(view: Standing) -> bool:
 
 
 def at_most_one_job_is_open(view: Standing) -> bool:
-    return len(view.open) > 1
+    return len(view.open) - len(_behind_a_gap(view)) > 1
+
+
+def no_open_job_is_left_behind_a_purged_revision(view: Standing) -> bool:
+    return len(view.open) > 1 and bool(_behind_a_gap(view))
+
+
+def _behind_a_gap(view: Standing) -> list[Job]:
+    """Return the open rows beyond the conversation's revision; without one, beyond the first."""
+    present = view.conversation.revision if view.conversation is not None else None
+    first = present or min((job.finalization_revision for job in view.open), default=0)
+    return [job for job in view.open if job.finalization_revision > first]
 
 
 def earlier_revisions_are_terminal(view: Standing) -> bool:
@@ -117,6 +128,7 @@ def step_results_go_with_settlement(view: Standing) -> bool:
 STATE_RULES = (
     one_row_per_revision,
     at_most_one_job_is_open,
+    no_open_job_is_left_behind_a_purged_revision,
     earlier_revisions_are_terminal,
     named_job_is_terminal_exactly_when_its_conversation_is,
     dead_letter_shows_on_its_conversation,

@@ -9,7 +9,7 @@ from .holes import KNOWN
 from .scenarios import CI, FULL
 
 MIN_STATES = 90_000
-MIN_STATES_FULL = 1_000_000
+MIN_STATES_FULL = 700_000
 
 
 @pytest.fixture(scope="module")

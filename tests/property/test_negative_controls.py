@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -57,6 +58,16 @@ CONTROLS = (
     ),
     Control("newer_content", False, s.CONTENT, "accepted_finalize_is_read", "never newer"),
     Control("wish_open", True, s.CONTENT, "revision_rises_only_for_newer_content", "always a wish"),
+    Control(
+        "discard_ours",
+        True,
+        replace(s.CONTENT, acts=s.CONTENT.acts | {"discard"}),
+        "only_live_content_is_admitted",
+        "a run discarded it, not its owner",
+    ),
+    Control(
+        "discard_ours", False, s.CONTENT, "accepted_finalize_is_read", "its owner discarded it"
+    ),
     Control("wish_open", False, s.CONTENT, "accepted_finalize_is_read", "no wish is kept"),
     Control(
         "conversation_replayable",

@@ -12,7 +12,7 @@ from .holes import KNOWN
 from .liveness import Healthy
 from .orders import NAMES
 from .standing import broken_in_state
-from .world import Edge, World
+from .world import Edge, Scenario, World
 
 WORLDS = (s.WORKERS, s.RELEASES, s.BYOK, s.OPERATOR, s.CONTENT, s.RESUMED, s.LANES, s.EFFECTS)
 
@@ -21,7 +21,7 @@ class Walk(RuleBasedStateMachine):
     """One world, walked by steps that hypothesis picks; bounds do not stop a walk."""
 
     @initialize(scenario=st.sampled_from(WORLDS), start=st.integers(0, 5))
-    def begin(self, scenario: s.Scenario, start: int) -> None:
+    def begin(self, scenario: Scenario, start: int) -> None:
         self.world = World(scenario)
         self.healthy = Healthy(self.world.core, scenario.destinations)
         starts = list(self.world.starts())
@@ -48,8 +48,8 @@ class Walk(RuleBasedStateMachine):
 
 
 Walk.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=60,
+    max_examples=150,
+    stateful_step_count=80,
     deadline=None,
     database=None,
     derandomize=True,

@@ -221,7 +221,7 @@ class World:
         job = self.core.jobs[number]
         if job is None:
             return False
-        last = max(job.reconcile_after_at or 0, job.lease_expires_at or 0)
+        last = max(job.reconcile_after_at or 0, job.lease_expires_at or 0, job.completed_at or 0)
         return last > NOW + self.scenario.policy.handover_limit
 
     def crash(self, state: State, slot: int) -> Edge:

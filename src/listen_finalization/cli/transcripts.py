@@ -258,13 +258,17 @@ def _from_cues(cues: list[_Cue]) -> Iterator[Segment]:
             yield Segment(f"s{index:06d}", speaker, cue.start, cue.end, text)
 
 
-def _speaker_prefixes(cues: Iterable[_Cue]) -> frozenset[str]:
+def _speaker_prefixes(cues: Sequence[_Cue]) -> frozenset[str]:
     """Return what stands before a colon as a name: twice at least, or in every cue."""
-    found = [
-        match[1] for cue in cues if (match := _NAMED.match(cue.text)) and _NAME.match(match[1])
-    ]
-    everywhere = len(found) == sum(bool(cue.text.strip()) for cue in cues)
-    return frozenset(name for name, count in Counter(found).items() if count > 1 or everywhere)
+    heads = [_prefix_of(cue.text.split("\n", 1)[0]) for cue in cues if cue.text.strip()]
+    counts = Counter(_prefix_of(line) for cue in cues for line in cue.text.split("\n"))
+    everywhere = all(heads)
+    return frozenset(name for name, count in counts.items() if name and (count > 1 or everywhere))
+
+
+def _prefix_of(line: str) -> str:
+    match = _NAMED.match(line)
+    return match[1] if match and _NAME.match(match[1]) else ""
 
 
 def _voices(text: str, prefixes: frozenset[str]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
 from collections import deque
@@ -18,10 +17,11 @@ import httpx
 from listen_finalization.dispatch.processes import Election, ProcessRegistry
 from listen_finalization.domain.codes import Actor, RefusalCode
 from listen_finalization.domain.commands import Park, Postpone
-from listen_finalization.domain.decision import Decision, Refused
+from listen_finalization.domain.decision import Decision
 from listen_finalization.domain.identity import task_name
 from listen_finalization.domain.job import SECOND, Job, seconds
 from listen_finalization.errors import StoreError
+from listen_finalization.moving import move, set_aside
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.ports import DueRow, Outbox
 from listen_finalization.settings import RUN_PATH
@@ -32,9 +32,8 @@ POLL = 0.25
 """Seconds between two looks at other processes' commits (contract 7: within 0.5 s)."""
 CHECK_LIVES = 1.0
 """Seconds between two looks for leases of dead processes."""
-POSTPONE = seconds(2)
-"""How far a delivery that changed nothing moves its row's due time."""
-SET_ASIDE = seconds(300)
+POSTPONE = 2.0
+"""Seconds by which a delivery that changed nothing moves its row's due time."""
 
 
 class EmbeddedDispatcher:
@@ -53,10 +52,12 @@ class EmbeddedDispatcher:
         *,
         slots: int,
         data_version: Callable[[], int],
+        outlived: Callable[[], int] = lambda: 0,
     ) -> None:
         """Deliver with what `token` returns at each delivery.
 
-        `data_version` returns a number that changes when another process commits.
+        `data_version` returns a number that changes when another process commits; `outlived` how
+        many of the worker's slots are held by steps whose runs have ended.
         """
         self._outbox = outbox
         self._client: httpx.AsyncClient | None = None
@@ -65,6 +66,7 @@ class EmbeddedDispatcher:
         self._election = election
         self._signals = signals
         self._slots = slots
+        self._outlived = outlived
         self._data_version = data_version
         self._seen_version = -1
         self._look_at = 0.0
@@ -111,8 +113,12 @@ class EmbeddedDispatcher:
             try:
                 if self._election.campaign():
                     wait = await self._round()
-            except (StoreError, OSError) as fault:
+                else:
+                    self._woken.clear()  # the leader sees the commit
+            except Exception as fault:  # noqa: BLE001 - the loop must outlive any round
+                self._look_at = 0.0
                 self._signals.emit(Event.ROUND_FAILED, fault=fault, level=logging.ERROR)
+                self._woken.clear()
             await self._sleep(wait)
 
     async def _sleep(self, wait: float) -> None:
@@ -141,7 +147,7 @@ class EmbeddedDispatcher:
 
     async def _fill(self) -> None:
         self._look_at = float("inf")
-        while len(self._in_flight) < self._slots:
+        while len(self._in_flight) + self._outlived() < self._slots:
             if not self._backlog:
                 await self._fetch()
             if not self._backlog:
@@ -159,17 +165,18 @@ class EmbeddedDispatcher:
     async def _sort(self, row: DueRow) -> None:
         """Queue a row for delivery, or move one that no delivery can help."""
         if row.status is None:
-            await self._set_aside(row)
+            await set_aside(self._outbox, self._signals, row)
         elif row.requires_byok:
-            await self._settle(row, Park(row.job_id, row.generation, Actor.DISPATCHER))
+            await self._move(row, Park(row.job_id, row.generation, Actor.DISPATCHER))
         else:
             self._backlog.append(row)
 
     async def _check_lives(self) -> None:
         """Put jobs whose owner's process is dead before all others."""
+        known = {row.job_id for row in self._backlog} | self._in_flight.keys()
         for row in await self._outbox.leases(PAGE):
             held = row.claim_id
-            if held is not None and row.job_id not in self._in_flight and self._registry.dead(held):
+            if held is not None and row.job_id not in known and self._registry.dead(held):
                 self._backlog.appendleft(row)
 
     def _launch(self, row: DueRow) -> None:
@@ -185,45 +192,44 @@ class EmbeddedDispatcher:
 
     async def _deliver(self, row: DueRow) -> None:
         status, code = await self._post(row)
-        if status in _MOVED:
+        if status in _MOVED or self._task is None:
             return
         try:
             if code == RefusalCode.KEYS_REQUIRED:
-                await self._settle(row, Park(row.job_id, row.generation, Actor.DISPATCHER))
+                await self._move(row, Park(row.job_id, row.generation, Actor.DISPATCHER))
             else:
-                await self._settle(row, Postpone(row.job_id, row.generation, row.due, POSTPONE))
+                later = Postpone(row.job_id, row.generation, row.due, seconds(POSTPONE))
+                await self._move(row, later)
         except StoreError as fault:
             self._signals.emit(Event.STORE_FAULT, job_id=row.job_id, fault=fault)
+            await asyncio.sleep(POSTPONE)  # the row is due still, and kept in flight until then
 
-    async def _settle(self, row: DueRow, command: Park | Postpone) -> None:
-        answer = await self._outbox.apply(command)
-        if isinstance(answer, Refused) and answer.code is RefusalCode.SCHEMA_NEWER:
-            await self._set_aside(row)
-        elif isinstance(answer, Decision) and answer.changed:
+    async def _move(self, row: DueRow, command: Park | Postpone) -> None:
+        answer = await move(self._outbox, self._signals, row, command)
+        if isinstance(answer, Decision) and answer.changed:
             self._signals.emit(Event.ROW_MOVED, code=answer.did, job_id=row.job_id)
 
-    async def _set_aside(self, row: DueRow) -> None:
-        await self._outbox.set_aside(row.job_id, row.due, SET_ASIDE)
-        self._signals.emit(Event.ROW_SET_ASIDE, job_id=row.job_id, level=logging.ERROR)
-
-    async def _post(self, row: DueRow) -> tuple[str, str | None]:
+    async def _post(self, row: DueRow) -> tuple[str, str]:
         """Deliver one row and return the worker's word for what came of it, with its code."""
-        body = json.dumps({"job_id": row.job_id, "dispatch_generation": row.generation})
-        headers = {
+        assert self._client is not None
+        try:
+            body = {"job_id": row.job_id, "dispatch_generation": row.generation}
+            answer = await self._client.post(RUN_PATH, json=body, headers=self._headers(row))
+            told = answer.json()
+            return str(told["status"]), str(told["code"])
+        except Exception as fault:  # noqa: BLE001 - the row must move, whatever went wrong
+            self._signals.emit(
+                Event.DELIVERY_FAULT, job_id=row.job_id, fault=fault, level=logging.WARNING
+            )
+            return "", ""
+
+    def _headers(self, row: DueRow) -> dict[str, str]:
+        return {
             "Authorization": f"Bearer {self._token()}",
-            "Content-Type": "application/json",
             "X-CloudTasks-QueueName": QUEUE,
             "X-CloudTasks-TaskName": task_name(row.job_id, row.generation),
             "X-CloudTasks-TaskRetryCount": "0",
         }
-        assert self._client is not None
-        try:
-            answer = await self._client.post(RUN_PATH, content=body, headers=headers)
-            told = answer.json()
-        except (httpx.HTTPError, ValueError) as fault:
-            self._signals.emit(Event.DELIVERY_FAULT, job_id=row.job_id, fault=fault)
-            return "", None
-        return told.get("status", ""), told.get("code")
 
 
 _MOVED = frozenset(

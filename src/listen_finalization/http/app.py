@@ -38,6 +38,7 @@ from listen_finalization.ports import Conversations, Outbox
 from listen_finalization.settings import RUN_PATH
 
 CONVERSATION = "/v1/conversations/{conversation_id}"
+EMBEDDED_ONLY = "embedded stack only; the production application has routes of its own for these"
 _NO_TELEMETRY: Any = dict.fromkeys(
     ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
 )
@@ -115,6 +116,7 @@ def _add_customer(app: FastAPI, services: Services, callers: Callers) -> None:
         f"{CONVERSATION}/finalize",
         routes.finalize,
         methods=["POST"],
+        tags=["finalization"],
         response_model=FinalizeAnswer,
         responses=openapi.declared(*common, *refused, *openapi.WITH_BODY),
         openapi_extra=openapi.operation(FinalizeRequest, optional=True),
@@ -123,6 +125,7 @@ def _add_customer(app: FastAPI, services: Services, callers: Callers) -> None:
         f"{CONVERSATION}/finalization",
         routes.finalization,
         methods=["GET"],
+        tags=["finalization"],
         response_model=FinalizationAnswer,
         responses={**openapi.retry_hint(), **openapi.declared(*common, Kind.NOT_FINALIZED)},
         openapi_extra=openapi.operation(),
@@ -138,6 +141,7 @@ def _add_embedded(app: FastAPI, routes: EmbeddedRoutes) -> None:
         f"{CONVERSATION}/segments",
         routes.put_segments,
         methods=["PUT"],
+        tags=[EMBEDDED_ONLY],
         response_model=SegmentsAnswer,
         responses=openapi.declared(*putting),
         openapi_extra=openapi.operation(SegmentsRequest),
@@ -146,6 +150,7 @@ def _add_embedded(app: FastAPI, routes: EmbeddedRoutes) -> None:
         CONVERSATION,
         routes.read,
         methods=["GET"],
+        tags=[EMBEDDED_ONLY],
         response_model=RecordAnswer,
         responses=openapi.declared(*common),
         openapi_extra=openapi.operation(),
@@ -154,6 +159,7 @@ def _add_embedded(app: FastAPI, routes: EmbeddedRoutes) -> None:
         CONVERSATION,
         routes.delete,
         methods=["DELETE"],
+        tags=[EMBEDDED_ONLY],
         status_code=204,
         response_class=Response,
         response_model=None,

@@ -25,7 +25,7 @@ async def json_body(request: Request, *, limit: int) -> bytes:
     except BodyTooLargeError:
         raise ProblemError(Kind.BODY_TOO_LARGE) from None
     except BodyTimeoutError:
-        raise ProblemError(Kind.BODY_TIMEOUT) from None
+        raise ProblemError(Kind.BODY_TIMEOUT, headers={"Connection": "close"}) from None
     if body and not _is_json(request.headers.getlist("content-type")):
         raise ProblemError(Kind.UNSUPPORTED_MEDIA_TYPE)
     return body

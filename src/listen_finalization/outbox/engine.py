@@ -18,6 +18,8 @@ from listen_finalization.errors import (
     StoreBrokenError,
     StoreBusyError,
     StoreError,
+    StoreFullError,
+    StoreUnavailableError,
 )
 from listen_finalization.outbox.commands import CommandWriter
 from listen_finalization.outbox.content import ContentWriter
@@ -56,9 +58,11 @@ class SqliteEngine:
         self._policy = policy
         self._given_clock = clock
         self._broken = False
+        self._closed = False
         self._written = 0
         self._open()
         self._file = identity(path)
+        self._settle()
 
     def _open(self) -> None:
         self.connection = connect(self._path)
@@ -84,7 +88,9 @@ class SqliteEngine:
         self._broken = True
 
     def close(self) -> None:
-        self.connection.close()
+        """Close the file for good. May be called again."""
+        self._closed = True
+        self.suspend()
 
     def suspend(self) -> None:
         """Close the file until the next batch opens it again. May be called again."""
@@ -113,18 +119,30 @@ class SqliteEngine:
         """Move the WAL's frames into the main file, once enough was written.
 
         SQLite's own checkpoint runs inside a commit and hides a failed flush; this one breaks the
-        store for it. A full disk or a busy reader only leaves the frames where they are.
+        store for it. On a full disk it is tried after each batch, because it makes the WAL's room
+        usable again; a busy reader only leaves the frames where they are.
         """
-        if self._written < CHECKPOINT_EVERY or self._broken or self.asleep:
-            return
-        self._written = 0
+        if self._written >= CHECKPOINT_EVERY and not self._broken and not self.asleep:
+            self._move_frames()
+
+    def _settle(self) -> None:
+        """Move what a recovery found into the main file: its flush may have been refused."""
+        self._move_frames()
+        if self._broken:
+            self.connection.close()
+            raise StoreBrokenError
+
+    def _move_frames(self) -> None:
         try:
             self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._written = 0
         except sqlite3.Error as error:
             self._failed(error)
 
     def _woken(self) -> ListenFinalizationError | None:
         """Open the file again after a fork; say why nothing can be written."""
+        if self._closed:
+            return StoreUnavailableError()
         if self.asleep and not self._broken:
             self._broken = identity(self._path) != self._file
         if self._broken:
@@ -188,6 +206,8 @@ class SqliteEngine:
         """Leave no transaction open, remember a broken store, and return the caller's fault."""
         fault = fault_of(error)
         self._broken = self._broken or isinstance(fault, StoreBrokenError)
+        if isinstance(fault, StoreFullError):
+            self._written = CHECKPOINT_EVERY
         try:
             rollback(self.connection)
         except sqlite3.Error:

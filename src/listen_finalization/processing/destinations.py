@@ -27,9 +27,13 @@ class Destinations:
         self._records = records
 
     async def of(self, uid: str) -> tuple[Destination, ...]:
-        """Return the user's enabled destinations by id, at most 32."""
+        """Return the user's enabled destinations by id, at most 32.
+
+        One that is damaged is left out: it must not keep the others from their deliveries.
+        """
         rows = await self._records.list(KIND, prefix=f"{uid}/", limit=2 * MAX_DELIVERIES)
-        return tuple(d for d in map(_destination, rows) if d.enabled)[:MAX_DELIVERIES]
+        found = [d for d in map(_destination, rows) if d is not None and d.enabled]
+        return tuple(found[:MAX_DELIVERIES])
 
     async def add(self, uid: str, destination_id: str, url: str) -> str:
         """Store or replace a destination and return its new signing secret, shown this once.
@@ -62,12 +66,14 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode("ascii")
 
 
-def _destination(row: Row) -> Destination:
-    held = row.value
+def _destination(row: Row) -> Destination | None:
     _, _, destination_id = row.key.rpartition("/")
-    return Destination(
-        id=destination_id,
-        url=held["url"],
-        secret=parse_secret(held["secret"]),
-        enabled=held["enabled"],
-    )
+    try:
+        return Destination(
+            id=destination_id,
+            url=row.value["url"],
+            secret=parse_secret(row.value["secret"]),
+            enabled=row.value["enabled"] is True,
+        )
+    except (ListenFinalizationError, KeyError, TypeError, AttributeError):
+        return None

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from listen_finalization.domain.codes import EffectCode, EffectState, Step
 from listen_finalization.domain.effect_key import delivery_id, idempotency_key
-from listen_finalization.domain.job import Effect, Job
+from listen_finalization.domain.job import MAX_DELIVERIES, Effect, Job
 from listen_finalization.lease import Lease
 from listen_finalization.processing.delivery import Delivery, DeliveryResult, Destination, Verdict
 from listen_finalization.processing.destinations import Destinations
@@ -37,10 +37,15 @@ class Fanout:
         self._destinations = destinations
         self._sender = sender
 
-    async def planned(self, uid: str) -> tuple[Effect, ...]:
-        """Return a pending line for each enabled destination of the user."""
-        found = await self._destinations.of(uid)
-        return tuple(Effect(Step.FANOUT, EffectState.PENDING, d.id) for d in found)
+    async def planned(self, job: Job) -> tuple[Effect, ...]:
+        """Return a pending line for each enabled destination that the ledger does not name.
+
+        A replayed job keeps the lines of its earlier life; all together are at most 32.
+        """
+        held = {line.destination for line in job.deliveries}
+        found = [d.id for d in await self._destinations.of(job.uid) if d.id not in held]
+        room = MAX_DELIVERIES - len(held)
+        return tuple(Effect(Step.FANOUT, EffectState.PENDING, name) for name in found[:room])
 
     async def send(self, lease: Lease, body: bytes) -> bool:
         """Send what is owed and note the results; True where no delivery is owed any more.
@@ -61,21 +66,23 @@ class Fanout:
         try:
             await _note(lease, tasks)
         finally:
-            for task in tasks:
-                task.cancel()
+            await _cancelled(tasks)
         return all(line.final for line in lease.job.deliveries)
 
     async def _deliver(
         self, job: Job, line: Effect, known: dict[str, Destination], body: bytes
     ) -> Effect:
         name = line.destination or ""
-        delivery = Delivery(
-            destination=known[name],
-            idempotency_key=idempotency_key(job.job_id, name),
-            delivery_id=delivery_id(job.job_id, name),
-            body=body,
-        )
-        result = await self._sender.send(delivery)
+        try:
+            delivery = Delivery(
+                destination=known[name],
+                idempotency_key=idempotency_key(job.job_id, name),
+                delivery_id=delivery_id(job.job_id, name),
+                body=body,
+            )
+            result = await self._sender.send(delivery)
+        except Exception:  # noqa: BLE001 - one delivery's fault must not lose the others' results
+            result = DeliveryResult(EffectCode.PROTOCOL_ERROR)
         return replace(line, state=_STATES[result.verdict], code=result.code)
 
 
@@ -87,12 +94,17 @@ def _marked(line: Effect, known: Container[str | None]) -> Effect:
 
 
 async def _note(lease: Lease, tasks: set[asyncio.Task[Effect]]) -> None:
-    """Write results as they come, at most one write a second."""
+    """Write results within a second of their coming, at most one write a second."""
     waiting = set(tasks)
     while waiting:
-        ended, waiting = await asyncio.wait(waiting, timeout=NOTE_EVERY)
-        if ended and waiting:
+        ended, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if waiting:
             more, waiting = await asyncio.wait(waiting, timeout=NOTE_EVERY)
             ended |= more
-        if ended:
-            await lease.prove(tuple(task.result() for task in ended))
+        await lease.prove(tuple(task.result() for task in ended))
+
+
+async def _cancelled(tasks: set[asyncio.Task[Effect]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

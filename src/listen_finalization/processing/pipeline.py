@@ -46,6 +46,13 @@ class Run:
     keys: Mapping[str, str] | None = None
 
 
+class MarkedByokError(KeysRejectedError):
+    """The conversation was marked as BYOK after its job was claimed without keys."""
+
+    def __init__(self) -> None:
+        super().__init__(FailureCode.KEYS_MISSING)
+
+
 class Pipeline:
     """Runs what is not stored yet; each result is stored before the next step begins."""
 
@@ -73,7 +80,7 @@ class Pipeline:
         if content is None:
             return Done()
         if content.requires_byok and not run.keys:
-            raise KeysRejectedError(FailureCode.KEYS_MISSING)
+            raise MarkedByokError
         stored = await self._conversations.results(job.job_id) if job.effects else {}
         enrichment = await self._enriched(run, content, stored)
         if enrichment is None or enrichment.discard:
@@ -85,13 +92,15 @@ class Pipeline:
         self, run: Run, content: Content, stored: Mapping[tuple[Step, int], str]
     ) -> Enrichment | None:
         held = stored.get((Step.ENRICH, 0))
+        effect = run.lease.job.effect(Step.ENRICH)
+        code = effect.code if effect is not None else None
         if held is not None:
-            effect = run.lease.job.effect(Step.ENRICH)
-            discard = effect is not None and effect.code is EffectCode.DISCARDED
-            return replace(records.decoded(held), discard=discard)
-        request = self._request(run, content)
-        given = await run.slot.call(self._processor.enrich, request)
+            return replace(records.decoded(held), discard=code is EffectCode.DISCARDED)
+        if code is EffectCode.EMPTY:
+            return None
+        given = await run.slot.call(self._processor.enrich, self._request(run, content))
         if given is None:
+            await run.lease.prove((Effect(Step.ENRICH, EffectState.DONE, code=EffectCode.EMPTY),))
             return None
         return await self._store_record(run, records.checked(given))
 
@@ -121,7 +130,7 @@ class Pipeline:
         given = await run.slot.call(self._processor.memories, request, enrichment)
         memories = records.checked_memories(given)
         payload = records.encoded_memories(memories)
-        planned = await self._fanout.planned(run.lease.job.uid)
+        planned = await self._fanout.planned(run.lease.job)
         effect = Effect(Step.MEMORIES, EffectState.DONE, code=EffectCode.STORED)
         result = StepResult(Step.MEMORIES, payload)
         await run.lease.prove((effect, *planned), (result,), memories)
@@ -139,4 +148,6 @@ class Pipeline:
             force_process=run.lease.job.force_process,
             timeout=remaining,
             keys=run.keys,
+            job_id=run.lease.claim.job_id,
+            claim=run.lease.claim.epoch,
         )

@@ -14,13 +14,16 @@ class Request:
     """What one step is given.
 
     `timeout` is the number of seconds that the step may still take. `keys` maps a provider to the
-    user's own key and is None for a job that runs on the platform's keys.
+    user's own key and is None for a job that runs on the platform's keys. `job_id` stands for the
+    conversation's revision and is the same in every attempt; `claim` numbers the job's claims.
     """
 
     content: Content = field(repr=False)
     force_process: bool
     timeout: float
     keys: Mapping[str, str] | None = field(default=None, repr=False)
+    job_id: str = ""
+    claim: int = 0
 
 
 class Processor(Protocol):

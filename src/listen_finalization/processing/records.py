@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from types import UnionType
 from typing import Any
 
 from listen_finalization.domain.codes import FailureCode
@@ -58,39 +59,46 @@ def checked(value: object) -> Enrichment:
     """
     if not isinstance(value, Enrichment) or not _sound(value):
         raise StepFailedError(FailureCode.PROCESSOR_INVALID_RESULT)
-    return value
+    return replace(value, action_items=tuple(value.action_items), events=tuple(value.events))
 
 
 def _sound(record: Enrichment) -> bool:
-    texts: list[object] = [record.title, record.overview]
-    items, events = tuple(record.action_items), tuple(record.events)
-    if not all(isinstance(item, ActionItem) for item in items):
-        return False
-    if not all(isinstance(event, Event) for event in events):
-        return False
-    texts += [item.text for item in items] + [event.title for event in events]
-    optional = [v for item in items for v in (item.speaker, item.segment_id)]
-    optional += [v for event in events for v in (event.when, event.segment_id)]
+    items, events = record.action_items, record.events
     return (
-        all(isinstance(text, str) for text in texts)
-        and all(isinstance(text, str | None) for text in optional)
+        _all(items, ActionItem)
+        and _all(events, Event)
+        and _all([record.title, record.overview, record.category], str)
+        and _all([item.text for item in items], str)
+        and _all([event.title for event in events], str)
+        and _all([v for item in items for v in (item.speaker, item.segment_id)], str | None)
+        and _all([v for event in events for v in (event.when, event.segment_id)], str | None)
         and isinstance(record.discard, bool)
         and record.category in CATEGORIES
     )
 
 
+def _all(values: object, kind: type | UnionType) -> bool:
+    """Whether the values are a list or tuple of one kind; what a type checker said may not hold."""
+    return isinstance(values, list | tuple) and all(isinstance(one, kind) for one in values)
+
+
 def checked_memories(value: object) -> tuple[Memory, ...]:
     """Return a processor's memories, at most 50, each cut to its bound. Raises as `checked`."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
+    if not isinstance(value, list | tuple) or not all(map(_sound_memory, value)):
         raise StepFailedError(FailureCode.PROCESSOR_INVALID_RESULT)
-    for memory in value:
-        sound = isinstance(memory, Memory) and isinstance(memory.text, str)
-        if not sound or not all(isinstance(s, str) for s in memory.segment_ids):
-            raise StepFailedError(FailureCode.PROCESSOR_INVALID_RESULT)
     spoken = [memory for memory in value if memory.text.strip()]
     return tuple(
-        Memory(_cut(m.text, MAX_ITEM_TEXT), tuple(m.segment_ids[:MAX_ITEMS]))
-        for m in spoken[:MAX_MEMORIES]
+        Memory(
+            _cut(memory.text, MAX_ITEM_TEXT),
+            tuple(_cut(name, MAX_TITLE) for name in memory.segment_ids[:MAX_ITEMS]),
+        )
+        for memory in spoken[:MAX_MEMORIES]
+    )
+
+
+def _sound_memory(value: object) -> bool:
+    return (
+        isinstance(value, Memory) and isinstance(value.text, str) and _all(value.segment_ids, str)
     )
 
 
@@ -162,15 +170,21 @@ def encoded(record: Enrichment) -> str:
 
 
 def decoded(payload: str) -> Enrichment:
-    """Return the record of a stored step result."""
-    held: dict[str, Any] = json.loads(payload)
-    return Enrichment(
-        title=held["title"],
-        overview=held["overview"],
-        category=held["category"],
-        action_items=tuple(ActionItem(**item) for item in held["action_items"]),
-        events=tuple(Event(**event) for event in held["events"]),
-    )
+    """Return the record of a stored step result.
+
+    Raises `StepFailedError` (`content_unreadable`) where it is damaged.
+    """
+    try:
+        held: dict[str, Any] = json.loads(payload)
+        return Enrichment(
+            title=held["title"],
+            overview=held["overview"],
+            category=held["category"],
+            action_items=tuple(ActionItem(**item) for item in held["action_items"]),
+            events=tuple(Event(**event) for event in held["events"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise StepFailedError(FailureCode.CONTENT_UNREADABLE) from error
 
 
 def encoded_memories(memories: Sequence[Memory]) -> str:

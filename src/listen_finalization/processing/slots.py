@@ -7,7 +7,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 T = TypeVar("T")
 
@@ -54,25 +54,37 @@ class Slot:
         self._calls.put(None)
 
     def _run(self) -> None:
-        while (waiting := self._calls.get()) is not None:
-            call, loop, future = waiting
-            resolve = _outcome(call, future)
-            with self._lock:
-                self._running = False
-                idle = self._given_back
-            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
-                loop.call_soon_threadsafe(resolve)
-                if idle:
-                    loop.call_soon_threadsafe(self._free, self)
+        while self._serve(self._calls.get()):
+            pass
+
+    def _serve(self, waiting: _Call | None) -> bool:
+        """Carry out one call; nothing of it is kept afterwards, as it may hold keys."""
+        if waiting is None:
+            return False
+        call, loop, future = waiting
+        resolve = _outcome(call, future)
+        with self._lock:
+            self._running = False
+            idle = self._given_back
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
+            loop.call_soon_threadsafe(resolve)
+            if idle:
+                loop.call_soon_threadsafe(self._free, self)
+        return True
 
 
 def _outcome(call: Callable[[], T], future: asyncio.Future[T]) -> Callable[[], None]:
     try:
         value = call()
     except BaseException as error:  # noqa: BLE001 - carried to the caller, whatever it is
-        fault = error if isinstance(error, Exception) else RuntimeError()
+        fault = error if _carried(error) else RuntimeError()
         return lambda: None if future.done() else future.set_exception(fault)
     return lambda: None if future.done() else future.set_result(value)
+
+
+def _carried(error: BaseException) -> TypeGuard[Exception]:
+    """Whether a future takes the error: no call to exit, no group of such, no StopIteration."""
+    return isinstance(error, Exception) and not isinstance(error, StopIteration)
 
 
 class Slots:

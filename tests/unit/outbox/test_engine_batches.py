@@ -241,8 +241,8 @@ def test_lock_lost_between_members_is_waited_for_once(
 
 
 def _write_until_a_checkpoint_is_due(store: SqliteEngine) -> None:
-    for _ in range(CHECKPOINT_EVERY // 64):
-        store.apply_batch([append(f"c{n}") for n in range(64)])
+    for batch in range(CHECKPOINT_EVERY // 64):
+        store.apply_batch([append(f"c{batch}-{n}", "words " * 100) for n in range(64)])
 
 
 def test_checkpoint_moves_the_frames_once_enough_was_written(path: Path) -> None:

@@ -21,8 +21,17 @@ from listen_finalization.errors import (
 from listen_finalization.outbox import database
 from listen_finalization.outbox.database import connect, statements_of
 from listen_finalization.outbox.engine import SqliteEngine
+from listen_finalization.outbox.operations import PutRow
 
-from .stores import append, engine, names_on_disk, whole
+from .stores import (
+    FaultyConnection,
+    append,
+    engine,
+    fails,
+    faulty_engine,
+    names_on_disk,
+    whole,
+)
 
 LARGE = "x" * 20_000
 
@@ -91,6 +100,25 @@ def test_full_disk_refuses_what_does_not_fit_and_recovers_without_restart(
     store.close()
     assert names_on_disk(path) == {*accepted, "after"}
     assert whole(path)
+
+
+def test_wal_that_fills_the_disk_by_itself_is_emptied_and_used_again(small_disk: Path) -> None:
+    store = engine(small_disk / "store.db")
+    [version] = store.apply_batch([PutRow("flag", "one", {"text": "x" * 3_000}, 0)])
+    store.suspend()  # the main file has its whole size now, so that only the WAL grows
+    refused, in_a_row = 0, 0
+    for _ in range(1_000):
+        [reply] = store.apply_batch([PutRow("flag", "one", {"text": "x" * 3_000}, version)])
+        store.checkpoint()
+        full = isinstance(reply, StoreFullError)
+        in_a_row = in_a_row + 1 if full else 0
+        assert in_a_row <= 1
+        refused += full
+        version = version if full else reply
+    assert refused > 0
+    store.close()
+    with sqlite3.connect(small_disk / "store.db") as connection:
+        assert connection.execute("SELECT version FROM records").fetchone() == (version,)
 
 
 def test_store_on_a_full_disk_can_be_opened(small_disk: Path) -> None:
@@ -219,6 +247,28 @@ def test_second_open_writes_nothing(path: Path) -> None:
     engine(path).close()
     assert Path(f"{path}-wal").stat().st_size == frames
     first.close()
+
+
+def test_frames_that_a_recovery_finds_are_moved_and_flushed_at_open(path: Path) -> None:
+    store = engine(path)
+    store.apply_batch([append(f"c{number}", LARGE) for number in range(8)])
+    copy = path.with_name("copy.db")
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+    size = copy.stat().st_size
+    recovered = engine(copy)
+    assert copy.stat().st_size > size
+    recovered.close()
+    assert len(names_on_disk(copy)) == 8
+
+
+def test_refused_flush_at_open_is_a_broken_store(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = fails("PRAGMA wal_checkpoint", sqlite3.SQLITE_IOERR_FSYNC)
+    monkeypatch.setattr(FaultyConnection, "fault", staticmethod(fault))
+    with pytest.raises(StoreBrokenError):
+        faulty_engine(path, monkeypatch)
 
 
 def test_failed_migration_leaves_no_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,33 +16,34 @@ from listen_finalization.processing.speech.english import (
 )
 from listen_finalization.processing.speech.languages import Language
 from listen_finalization.processing.speech.ranking import alike, rough_joints
-from listen_finalization.processing.speech.sentences import Sentence
+from listen_finalization.processing.speech.sentences import Sentence, is_content, words_of
 
 _SOFTENER = (
-    r"(?:(?:also|then|just|definitely|probably|still|all|really|first|please|both|try to|go and) )*"
+    r"(?:(?:also|then|just|definitely|probably|still|all|really|first|please|both|try to|"
+    r"go and) )*"
 )
 _PROMISE = re.compile(
-    rf"\b(?P<who>I|we|you|[A-Z][a-z]+|somebody|someone)(?P<how>'ll| will| shall|'m going to|"
-    rf" am going to|"
-    r"'re going to|'m gonna|'re gonna| are going to| is going to| need to| needs to| have to|"
-    r" has to| must|"
-    rf" should|'d better|'ve got to) {_SOFTENER}(?P<verb>[a-z]+)\b"
+    r"\b(?P<who>I|[Ww]e|[Yy]ou|[A-Z][a-z]+(?! (?:need|have) )|somebody|someone)"
+    r"(?P<how>'ll| will| shall|'m going to| am going to|'re going to|'m gonna|'re gonna|"
+    r" are going to| is going to| need to| needs to| have to| has to| must| should|'d better|"
+    rf"'ve got to) {_SOFTENER}(?P<verb>[a-z]+)\b"
 )
 _REQUEST = re.compile(
     r"(?:\b(?:(?:[Cc]an|[Cc]ould|[Ww]ould|[Ww]ill) (?:you|someone|somebody)|[Ll]et's|[Pp]lease|"
-    r"(?:[Dd]on't forget|[Rr]emember|[Mm]ake sure|[Bb]e sure) to|I(?:'d like| want| need) you to)) "
-    rf"{_SOFTENER}(?P<verb>[a-z]+)\b"
+    r"(?:[Dd]on't forget|[Rr]emember|[Mm]ake sure|[Bb]e sure) to|"
+    rf"I(?:'d like| want| need) you to)) {_SOFTENER}(?P<verb>[a-z]+)\b"
 )
 _CONDITION = re.compile(
     r"\b(?:if|when|whether|what|how|why|where|which|who|unless|because|'cause|that|thing|things|"
-    r"all) "
-    r"(?:\w+ ){0,3}$",
+    r"all) (?:\w+ ){0,3}$",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
     r",? (?:but|because|'cause|so that we|otherwise|although|though|which means|if you|"
     r"or something)\b.*|, (?:so|and) (?:I|we|you|it|that|this|they)\b.*"
 )
+_LOOSE = re.compile(r",? (?:and|or|but|so)$")
+_MARKS = " .,;:?!'\""
 _LONGEST, _SHORTEST = 26, 4
 _ENOUGH = 2.4
 _ALIKE = 0.8
@@ -63,7 +64,7 @@ def action_items_of(sentences: Iterable[Sentence], language: Language) -> tuple[
     """
     if not language.english:
         return ()
-    tasks = [task for sentence in sentences if (task := _task(sentence))]
+    tasks = [task for sentence in sentences if (task := _task(sentence, language))]
     best = _distinct(sorted(tasks, key=lambda task: -task.score))
     best.sort(key=lambda task: task.sentence.position)
     return tuple(
@@ -81,23 +82,27 @@ def _distinct(tasks: Sequence[_Task]) -> list[_Task]:
     return kept
 
 
-def _task(sentence: Sentence) -> _Task | None:
+def _task(sentence: Sentence, language: Language) -> _Task | None:
     if not (sentence.whole and _SHORTEST <= len(sentence.words) <= 2 * _LONGEST):
         return None
     if not MOMENTARY.isdisjoint(sentence.words):
         return None
     found = [*_REQUEST.finditer(sentence.text), *_PROMISE.finditer(sentence.text)]
-    tasks = [_read(one, sentence) for one in found if one["verb"] in ACTION_VERBS]
+    tasks = [_read(one, sentence, language) for one in found if one["verb"] in ACTION_VERBS]
     best = max(tasks, key=lambda task: task.score, default=None)
     return best if best and best.score >= _ENOUGH else None
 
 
-def _read(found: re.Match[str], sentence: Sentence) -> _Task:
+def _names_something(text: str, language: Language) -> bool:
+    return any(is_content(word, language) for word in words_of(text))
+
+
+def _read(found: re.Match[str], sentence: Sentence, language: Language) -> _Task:
     text = _as_sentence(sentence.text[found.start() :])
     score = _score(found, text, sentence) * 0.7 ** rough_joints(text)
     if _CONDITION.search(sentence.text[: found.start()]):
         score = 0.0
-    if not _SHORTEST <= len(text.split()) <= _LONGEST:
+    if not _SHORTEST <= len(text.split()) <= _LONGEST or not _names_something(text, language):
         score = 0.0
     return _Task(text[:MAX_ITEM_TEXT], sentence, score)
 
@@ -130,5 +135,5 @@ def _firmness(who: str | None, how: str, said: str) -> float:
 
 def _as_sentence(text: str) -> str:
     mark = text[-1]
-    cut = _TAIL.sub("", text).rstrip(" .,;:?!")
+    cut = _LOOSE.sub("", _TAIL.sub("", text).rstrip(_MARKS))
     return cut[:1].upper() + cut[1:] + ("?" if mark == "?" else ".")

@@ -182,9 +182,17 @@ def _empty_opening(tokens: Sequence[str], language: Language) -> int:
     pair = " ".join(bare(token) for token in tokens)
     if language.english and pair in EMPTY_PAIRS:
         return 2
-    if language.english and len(tokens[0]) == 1 and tokens[0].isalpha() and tokens[0] not in "AIai":
+    if language.english and _is_stub(*tokens[:2]):
         return 1
     return int(bare(tokens[0]) in language.openers and pair not in REAL_PAIRS)
+
+
+def _is_stub(first: str, *following: str) -> bool:
+    """Tell whether an opening token is the rest of a word that was not said to its end."""
+    if len(first) == 1:
+        return first.isalpha() and first not in "AIai"
+    short = len(first) == 2 and first.isalpha() and first.lower() not in SHORT_WORDS
+    return short and not first.isupper() and any(bare(word) in SUBJECTS for word in following)
 
 
 def _closes_empty(tokens: Sequence[str]) -> bool:

@@ -13,47 +13,38 @@ from listen_finalization.processing.speech.ranking import alike, readable, selec
 from listen_finalization.processing.speech.sentences import Sentence
 
 _DECISION = re.compile(
-    r"\b(?:decided|agreed|settled on|chose|concluded|it was decided|decision is|going (?:for|with)|"
-    r"we(?:'ll| will| are going to|'re going to| can't| won't) (?:use|have|go|keep|not|need|only|"
-    r"make|sell|buy|move|start|stop)|"
-    r"has to be|must be|no longer|from now on|postponed|cancelled|canceled|approved|moved to)\b",
+    r"\b(?:decided|agreed|settled on|chose|concluded|it was decided|decision is|going (?:for|"
+    r"with)|we(?:'ll| will| are going to|'re going to| can't| won't) (?:use|have|go|keep|not|"
+    r"need|only|make|sell|buy|move|start|stop)|has to be|must be|no longer|from now on|postponed|"
+    r"cancelled|canceled|approved|moved to)\b",
     re.IGNORECASE,
 )
 _PERSON = re.compile(
     r"\b(?:my (?:wife|husband|partner|mother|father|mom|mum|dad|son|daughter|brother|sister|boss|"
-    r"job|"
-    r"name|birthday|doctor|dog|cat|house|family|parents|thesis|qualifying|favou?rite)|"
-    r"I(?:'m| am) (?:allergic|from|vegetarian|vegan|married|a \w+|an \w+|responsible|living|"
-    r"working)|"
+    r"job|name|birthday|doctor|dog|cat|house|family|parents|thesis|qualifying|favou?rite)|I(?:'m|"
+    r" am) (?:allergic|from|vegetarian|vegan|married|a \w+|an \w+|responsible|living|working)|"
     r"I(?: \w+)? (?:live|work|grew up|was born|moved|study|studied|take|smoke|exercise)\b|"
-    r"years old|"
-    r"I've (?:been|had|worked|lived)|I(?: used to)? have (?:type|been|diabetes|"
-    r"asthma|\w+ (?:kids|children|sons?|daughters?|brothers?|sisters?)))\b",
+    r"years old|I've (?:been|had|worked|lived)|I(?: used to)? have (?:type|been|diabetes|asthma|"
+    r"\w+ (?:kids|children|sons?|daughters?|brothers?|sisters?)))\b",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
     r"\bI (?:really |also |personally |actually )*(?:like|love|prefer|hate|enjoy|dislike|"
-    r"don't like|"
-    r"can't stand|would rather|don't want)\b|\b(?:people|users|customers) (?:like|want|prefer|"
-    r"hate|find)\b",
+    r"don't like|can't stand|would rather|don't want)\b|\b(?:people|users|customers) (?:like|"
+    r"want|prefer|hate|find)\b",
     re.IGNORECASE,
 )
 _PLAN = re.compile(
     r"\b(?:I'm|we're|I am|we are|he's|she's|they're) (?:planning|hoping|trying|aiming|working|"
-    r"supposed|"
-    r"going) (?:to|on|for)\b|\b(?:the plan|the goal|the target|the aim|the deadline|the budget|"
-    r"our \w+ is)\b"
-    r"|\bwe want to\b",
+    r"supposed|going) (?:to|on|for)\b|\b(?:the plan|the goal|the target|the aim|the deadline|"
+    r"the budget|our \w+ is)\b|\bwe want to\b",
     re.IGNORECASE,
 )
 _MEASURE = re.compile(
     r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|"
-    r"forty|"
-    r"fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|"
-    r"half))[ -]?(?:\w+[ -])?(?:percent|%|euros?|"
-    r"dollars?|pounds?|milliseconds?|milligrams?|mg|hours?|days?|weeks?|months?|years?|million|"
-    r"people|"
-    r"kilos?|times a)\b|\b\d+ over \d+",
+    r"forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|"
+    r"half))[ -]?(?:\w+[ -])?(?:percent|%|euros?|dollars?|pounds?|milliseconds?|milligrams?|mg|"
+    r"hours?|days?|weeks?|months?|years?|million|people|kilos?|times a)\b|\b\d+ over \d+",
     re.IGNORECASE,
 )
 _ABOUT_A_PERSON = 0.9

@@ -26,10 +26,8 @@ _TELLING = re.compile(
 )
 _PURPOSE = re.compile(
     r"\b(?:we(?:'re| are) (?:asked|here) to|the (?:aim|purpose|goal|agenda) (?:of|is|for)|"
-    r"aiming to do|"
-    r"this is (?:our|the) \w+ meeting|(?:we|i)(?:'ve| have)? (?:decided|agreed)|in summary|"
-    r"to summari[sz]e|"
-    r"today we|this meeting is|the plan is)\b",
+    r"aiming to do|this is (?:our|the) \w+ meeting|(?:we|i)(?:'ve| have)? (?:decided|agreed)|"
+    r"in summary|to summari[sz]e|today we|this meeting is|the plan is)\b",
     re.IGNORECASE,
 )
 _PERSONAL = re.compile(
@@ -39,26 +37,24 @@ _PERSONAL = re.compile(
 )
 _ROUGH = re.compile(
     r"\b(?:the|a|an|our|their|its) (?:the|a|an|we|i|you|they|he|she|it|is|are|was|were|and|but|"
-    r"so|or|"
-    r"of|to|in|on|for|with|if|then|that|this|there|well|each|just)\b"
-    r"|\b(?:of|to|with|for|from|at|on|by|in) (?:we|i|they|he|she|is|are|was|were|and|but|so|or)\b"
-    r"|\b(?:and|but|or|so) (?:but|or|so)\b|\bbut and\b|\band and\b|\bor and\b|\bin to the to\b"
-    r"|\b(?:we|i|they|he|she) (?:we|i|they|you|the|a|of|in|is|maybe)\b|\bwe (?:are|have) we\b"
-    r"|\bis (?:are|yeah|okay|well|prefer)\b|\bi (?:it|is|that)\b|\bis(?:n't)? is\b|\bthat is it\b"
-    r"|.\b(?:yeah|okay|oh|i mean|you know|sort of|kind of|all this stuff)\b|(?<!as )\bwell,|"
-    r" and like |, like "
-    r"|\b(?:it|they're|we've|we're|have|was|is|think it) i(?:'m|'ve|'d)? |\bwe(?:'re|'ve|"
-    r"'ll)? (?:i|we)\b"
-    r"|\b(?:is|are|was|were|there) like\b|\b(?:are|is) we|\bthe one's\b|\bto (?:the|a) to\b|"
-    r"\band so and\b|\bso yeah\b",
+    r"so|or|of|to|in|on|for|with|if|then|that|this|there|well|each|just)\b|\b(?:of|to|with|for|"
+    r"from|at|on|by|in) (?:we|i|they|he|she|is|are|was|were|and|but|so|or)\b|\b(?:and|but|or|"
+    r"so) (?:but|or|so)\b|\bbut and\b|\band and\b|\bor and\b|\bin to the to\b|\b(?:we|i|they|he|"
+    r"she) (?:we|i|they|you|the|a|of|in|is|maybe)\b|\bwe (?:are|have) we\b|\bis (?:are|yeah|okay|"
+    r"well|prefer)\b|\bi (?:it|is|that)\b|\bis(?:n't)? is\b|\bthat is it\b|.\b(?:yeah|okay|oh|"
+    r"i mean|you know|sort of|kind of|all this stuff)\b|(?<!as )\bwell,| and like |, like |"
+    r"\b(?:it|they're|we've|we're|have|was|is|think it) i(?:'m|'ve|'d)? |\bwe(?:'re|'ve|"
+    r"'ll)? (?:i|we)\b|(?-i:[a-z] (?:We|They|It|The|You|He|She|There|And|But|So) )|\b(?:is|are|"
+    r"was|were|there) like\b|\b(?:are|is) we|\bthe one's\b|\bto (?:the|a) to\b|\band so and\b|"
+    r"\bso yeah\b",
     re.IGNORECASE,
 )
 _FINITE = re.compile(
     r"(?:'s|'re|'ve|'ll|'d|n't)\b|\b(?:is|are|was|were|am|has|have|had|will|would|can|could|"
-    r"should|may|"
-    r"might|must|do|does|did|need|needs|want|wants|think|decided|agreed|get|gets|got|gives?|gave|"
-    r"makes?|made|takes?|took|uses?|used|shows?|showed|says?|said|works?|worked|goes|went|comes?|"
-    r"came|becomes?|became|seems?|looks?|means?|depends?|found|saw|know|knows|like|prefer)\b"
+    r"should|may|might|must|do|does|did|need|needs|want|wants|think|decided|agreed|get|gets|got|"
+    r"gives?|gave|makes?|made|takes?|took|uses?|used|shows?|showed|says?|said|works?|worked|goes|"
+    r"went|comes?|came|becomes?|became|seems?|looks?|means?|depends?|found|saw|know|knows|like|"
+    r"prefer)\b"
 )
 _SHORTEST, _LONGEST = 7, 34
 _ALIKE = 0.45
@@ -110,6 +106,7 @@ def readable(sentence: Sentence, language: Language) -> float:
     if not language.english:
         return factor
     factor *= 0.4 if sentence.words[0] in BASE_VERBS or '"' in sentence.text else 1.0
+    factor *= 0.5 if sentence.words[0].endswith("ed") and size > 1 else 1.0
     factor *= 1.0 if _FINITE.search(sentence.text, 0, 70) else 0.3
     broken = rough_joints(sentence.text) + _stubs(sentence)
     return factor * 0.45 ** min(broken, 9)

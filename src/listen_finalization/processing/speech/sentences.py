@@ -192,7 +192,7 @@ def _cut(sentence: str, begin: int, end: int, language: Language) -> Iterator[tu
         joint = language.english and count >= _JOINED and word[0].lower() in JOINTS
         wide = word.end() - first > _WIDEST and count > 0
         if (not whole and (joint or count >= LONGEST)) or wide:
-            yield first, sentence[first : word.start()]
+            yield first, sentence[first : word.start()].rstrip() + ("." if joint else "")
             first, count = word.start(), 0
         count += 1
     yield from ((at, sentence[at : at + _WIDEST]) for at in range(first, end, _WIDEST))

@@ -1,0 +1,65 @@
+"""cst-hangup: a client that resets its connection leaves no conversation in between."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .checks import all_checks
+from .house import House, house
+
+COUNT = 200
+WAITS = (0.0, 0.001, 0.005, 0.02, 0.1)
+USERS = 8
+"""Users among whom the calls are spread, so that no rate is reached."""
+RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER with no time: closing sends RST and drops what was not read."""
+
+
+def hang_up(port: int, token: str, number: int) -> None:
+    """Send one finalize and reset the connection after its wait."""
+    body = b'{"calendar_meeting_context": {"title": "A"}}'
+    head = (
+        f"POST /v1/conversations/c{number}/finalize HTTP/1.1\r\nHost: house.example\r\n"
+        f"Authorization: {token}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        cut = len(body) if number % 10 else 5  # every tenth leaves in the middle of its body
+        held.sendall(head.encode() + body[:cut])
+        time.sleep(WAITS[number % len(WAITS)])
+
+
+async def hang_up_all(home: House, port: int) -> None:
+    tokens = [home.token(f"user{number}") for number in range(USERS)]
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(16) as pool:
+        calls = [
+            loop.run_in_executor(pool, hang_up, port, tokens[number % USERS], number)
+            for number in range(COUNT)
+        ]
+        await asyncio.gather(*calls)
+
+
+async def test_a_hangup_leaves_all_or_nothing(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        for number in range(COUNT):
+            await home.spoken(f"c{number}", uid=f"user{number % USERS}")
+        async with home.served() as port:
+            await hang_up_all(home, port)
+            await asyncio.sleep(0.2)
+            await home.settled()
+        states = home.sql(
+            "SELECT status, finalization_job_id IS NOT NULL,"
+            " calendar_meeting_context IS NOT NULL, COUNT(*) FROM conversations GROUP BY 1, 2, 3"
+        )
+        assert {row[:3] for row in states} <= {("in_progress", 0, 0), ("completed", 1, 1)}
+        admitted = sum(row[3] for row in states if row[0] == "completed")
+        assert admitted >= COUNT // 4
+        assert sum(home.processor.runs.values()) == admitted == len(await home.jobs())
+        await all_checks(home)
