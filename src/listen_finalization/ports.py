@@ -41,10 +41,14 @@ class DuePage:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Jobs, newest first; `cursor` continues the list and is None at its end."""
+    """Jobs, newest first; `cursor` continues the list and is None at its end.
+
+    `unreadable` are the ids of rows in this stretch that this version cannot decode.
+    """
 
     jobs: tuple[Job, ...]
     cursor: str | None = None
+    unreadable: tuple[str, ...] = ()
 
 
 class Outbox(Protocol):
@@ -63,6 +67,13 @@ class Outbox(Protocol):
 
     async def get(self, job_id: str) -> Job | None:
         """Return the row as last committed. Raises `RowUnreadableError` where it cannot decode."""
+        ...
+
+    async def find(self, uid: str, conversation_id: str) -> tuple[Conversation, Job | None] | None:
+        """Return a conversation and the job that it names, both of one snapshot.
+
+        None where there is no conversation; deleted ones are told. Raises `RowUnreadableError`.
+        """
         ...
 
     async def due(self, limit: int, *, after: DueRow | None = None) -> DuePage:

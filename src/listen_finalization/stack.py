@@ -19,17 +19,18 @@ from listen_finalization.errors import SettingsError
 from listen_finalization.finalizer import Finalizer
 from listen_finalization.http.app import Services, build_app
 from listen_finalization.http.health import slots_part, store_part
+from listen_finalization.http.limiter import RateLimiter
 from listen_finalization.http.tasks import WorkerRoute
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
 from listen_finalization.periodic import Periodic
-from listen_finalization.processing.webhooks import WebhookSender
 from listen_finalization.processing.destinations import Destinations
 from listen_finalization.processing.fanout import Fanout
 from listen_finalization.processing.loading import load_processor
 from listen_finalization.processing.pipeline import Pipeline
 from listen_finalization.processing.protocol import Processor
 from listen_finalization.processing.slots import Slots
+from listen_finalization.processing.webhooks import WebhookSender
 from listen_finalization.reconcile import Reconciler, Recovery
 from listen_finalization.settings import RUN_PATH, Settings
 
@@ -134,6 +135,7 @@ class Stack:
                 durable=self.settings.durable_mode,
                 worker=WorkerRoute(invoker, self.finalizer, self.signals),
                 embedded=True,
+                limiter=RateLimiter(self.settings.finalize_per_minute),
                 parts={
                     "store": store_part(self.store.outbox, lambda: self.store.broken),
                     "slots": slots_part(self.slots),

@@ -53,7 +53,7 @@ def at_most_one_job_is_open(view: Standing) -> bool:
 
 
 def no_open_job_is_left_behind_a_purged_revision(view: Standing) -> bool:
-    return len(view.open) > 1 and bool(_behind_a_gap(view))
+    return bool(_behind_a_gap(view))
 
 
 def _behind_a_gap(view: Standing) -> list[Job]:

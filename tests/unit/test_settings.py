@@ -75,7 +75,7 @@ def test_each_field_is_backed_by_exactly_one_setting() -> None:
 
     assert [*BY_FIELD, "given"] == fields
     assert list(SETTINGS) == list(BY_FIELD.values())
-    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 27
+    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 28
 
 
 @pytest.mark.parametrize(("field", "one"), BY_FIELD.items(), ids=BY_FIELD.keys())
@@ -111,6 +111,7 @@ def test_the_defaults_are_those_of_the_seed_and_the_contract() -> None:
         f"{PREFIX}SESSION_LIMIT_SECONDS": "120",
         f"{PREFIX}BACKOFF_SECONDS": "10",
         f"{PREFIX}BACKOFF_LIMIT_SECONDS": "600",
+        f"{PREFIX}FINALIZE_PER_MINUTE": "60",
         f"{PREFIX}RETENTION_DAYS": "30",
         f"{PREFIX}BYOK_ABANDON_DAYS": UNSET,
         f"{PREFIX}SHUTDOWN_GRACE_SECONDS": "8",

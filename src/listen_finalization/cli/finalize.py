@@ -25,7 +25,7 @@ _COLUMNS = ("FILE", "STATUS", "TITLE", "ACTIONS", "EVENTS", "MEMORIES", "ATTEMPT
 _EXAMPLES = examples(
     "finalize meeting.vtt notes.srt talk.json",
     "finalize meetings/*.json -o json > records.json",
-    "finalize talk.vtt --data ./data          # kept; newer content is a new revision",
+    "finalize talk.vtt --data ./data   # kept; newer content is a new revision",
     "finalize talk.vtt --url http://127.0.0.1:8080   # token in LISTEN_USER_TOKEN",
 )
 

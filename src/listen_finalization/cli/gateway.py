@@ -52,7 +52,7 @@ class LocalGateway:
     def __init__(self, stack: Stack, uid: str) -> None:
         self._conversations = stack.store.conversations
         self._admission: Admission = stack.admission
-        self._finalizations = Finalizations(stack.store.conversations, stack.store.outbox)
+        self._finalizations = Finalizations(stack.store.outbox)
         self._max_attempts = stack.settings.tasks_max_attempts
         self._uid = uid
 

@@ -46,7 +46,7 @@ def output_option(command: Command) -> Command:
 def uid_option(command: Command) -> Command:
     """Add --uid, checked as an identifier of the outbox."""
     return click.option(
-        "--uid", default="me", show_default=True, callback=_uid, help="Whose conversations."
+        "--uid", default="me", show_default=True, callback=_uid, help="Which user."
     )(command)
 
 

@@ -105,7 +105,7 @@ def _add_customer(app: FastAPI, services: Services, callers: Callers) -> None:
     routes = CustomerRoutes(
         callers,
         services.admission,
-        Finalizations(services.conversations, services.outbox),
+        Finalizations(services.outbox),
         services.limiter,
         durable=services.durable,
         max_attempts=services.max_attempts,

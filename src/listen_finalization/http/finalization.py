@@ -9,10 +9,7 @@ from listen_finalization.domain.codes import ConversationStatus, Outcome, Status
 from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.job import Instant, Job
 from listen_finalization.http.problems import Kind
-from listen_finalization.ports import Conversations, Outbox
-
-READS = 8
-"""How often a pair that disagrees is read again; one transition in between makes one repeat."""
+from listen_finalization.ports import Outbox
 
 
 class Standing(StrEnum):
@@ -85,41 +82,17 @@ _OUTCOMES = {
 
 
 class Finalizations:
-    """Reads a conversation and its job as if in one snapshot.
+    """Reads a conversation and its job in one snapshot, so that they agree."""
 
-    The ports have no read of both. The conversation is read first, then the job that it names,
-    and both again while they disagree on whether the work is over. A pair that agrees was true at
-    one moment of the request: an open job under a conversation that was `processing` before stands
-    so when the job is read, because the job could end or lose its conversation only in one
-    transaction with it (invariant 2); a terminal job under an ended conversation stood so when
-    either was read. A pair that goes on disagreeing was made by another part of the application,
-    or waits for a fence or a sweep; then the conversation has the word.
-    """
-
-    def __init__(self, conversations: Conversations, outbox: Outbox) -> None:
-        self._conversations = conversations
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
     async def read(self, uid: str, conversation_id: str) -> Finalization | Kind:
         """Return the finalization, or the problem that there is none. Raises `StoreError`."""
-        conversation, job = await self._pair(uid, conversation_id)
-        for _ in range(READS):
-            if conversation is None or _settled(conversation, job):
-                break
-            conversation, job = await self._pair(uid, conversation_id)
-        if conversation is None:
+        found = await self._outbox.find(uid, conversation_id)
+        if found is None or found[0].deleted:
             return Kind.CONVERSATION_NOT_FOUND
-        return told(conversation, job)
-
-    async def _pair(self, uid: str, conversation_id: str) -> tuple[Conversation | None, Job | None]:
-        record = await self._conversations.find(uid, conversation_id)
-        if record is None or record.conversation.deleted:
-            return None, None
-        conversation = record.conversation
-        if conversation.job_id is None:
-            return conversation, None
-        job = await self._outbox.get(conversation.job_id)
-        return conversation, job if job is not None and conversation.names(job) else None
+        return told(*found)
 
 
 def told(conversation: Conversation, job: Job | None) -> Finalization | Kind:
@@ -148,10 +121,3 @@ def _agree(conversation: Conversation, job: Job) -> bool:
     if conversation.status is ConversationStatus.PROCESSING:
         return not job.terminal
     return conversation.status is ConversationStatus.OTHER and job.terminal
-
-
-def _settled(conversation: Conversation, job: Job | None) -> bool:
-    """Whether reading again could tell nothing else."""
-    if job is not None:
-        return _agree(conversation, job)
-    return conversation.status is not ConversationStatus.PROCESSING or ended(conversation)

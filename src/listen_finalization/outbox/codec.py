@@ -31,11 +31,12 @@ from listen_finalization.errors import RowUnreadableError
 
 JOB_COLUMNS = 28
 CONVERSATION_COLUMNS = 14
-ROOM = 1_048_576 - 65_536 - 65_536
+ROOM = 1_048_576 - 65_536 - 65_536 - 16_384
 """Bytes of the application's own fields beyond which a document has no room for a record.
 
-Firestore holds 1 MiB a document ("Quotas and limits"); 64 KiB stay free and a record is at most
-64 KiB. The embedded store keeps the same bound, so that a conversation can move.
+Firestore holds 1 MiB a document ("Quotas and limits"); 64 KiB stay free, a record is at most
+64 KiB and a calendar context 16 KiB. The embedded store keeps the same bound, so that a
+conversation can move.
 """
 
 dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -182,7 +183,7 @@ def decode_conversation(row: Sequence[Any]) -> Conversation:
     )
 
 
-def memory_id(text: str) -> str:
-    """Name a memory by what it says, white space and letter case apart."""
-    plain = " ".join(text.casefold().split())
-    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def memory_id(conversation_id: str, text: str) -> str:
+    """Name a memory of a conversation by what it says, white space and letter case apart."""
+    said = dumps([conversation_id, " ".join(text.casefold().split())])
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]

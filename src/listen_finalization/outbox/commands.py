@@ -145,7 +145,7 @@ class CommandWriter:
         for result in decision.results:
             self._run("store_result", (owner.job_id, result.step, result.chunk, result.payload))
         for memory in decision.memories:
-            key = memory_id(memory.text)
+            key = memory_id(owner.conversation_id, memory.text)
             sources = dumps(list(memory.segment_ids))
             row = (owner.uid, key, owner.conversation_id, memory.text, sources, now)
             self._run("store_memory", row)

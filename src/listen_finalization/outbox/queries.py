@@ -11,6 +11,7 @@ from typing import Any
 
 from listen_finalization.domain.codes import Status, Step
 from listen_finalization.domain.content import Content, Memory, Segment
+from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.job import Instant, Job
 from listen_finalization.errors import RowUnreadableError, ValueRefusedError
 from listen_finalization.outbox.codec import CONVERSATION_COLUMNS, decode_conversation, decode_job
@@ -23,6 +24,20 @@ _END = (2**62, "")
 def job(connection: sqlite3.Connection, job_id: str) -> Job | None:
     row = connection.execute(STATEMENTS["read_job"], (job_id,)).fetchone()
     return None if row is None else decode_job(row)
+
+
+def standing(
+    connection: sqlite3.Connection, uid: str, conversation_id: str
+) -> tuple[Conversation, Job | None] | None:
+    """Return a conversation with the job that it names, where that job is of this conversation."""
+    place = (uid, conversation_id)
+    row = connection.execute(STATEMENTS["read_conversation_and_job"], place).fetchone()
+    if row is None:
+        return None
+    conversation = decode_conversation(row)
+    found = row[CONVERSATION_COLUMNS:]
+    named = decode_job(found) if found[0] is not None else None
+    return conversation, named if named is not None and conversation.names(named) else None
 
 
 def _due_row(row: tuple[Any, ...]) -> DueRow:
@@ -66,8 +81,8 @@ def job_page(
 ) -> JobPage:
     """Merge the statuses' own orders, newest first; the cursor is the last job's place.
 
-    A row that cannot be decoded is left out. Raises `ValueRefusedError` for a cursor that no page
-    gave out.
+    A row that cannot be decoded is named by its id alone. Raises `ValueRefusedError` for a cursor
+    that no page gave out.
     """
     _refuse_limit(limit, 500)
     place = _END if cursor is None else _place(cursor)
@@ -77,16 +92,19 @@ def job_page(
     ]
     merged = heapq.merge(*parts, key=lambda row: (row[8], row[0]), reverse=True)
     rows = list(itertools.islice(merged, limit + 1))
-    jobs = tuple(job for job in map(_readable, rows[:limit]) if job is not None)
+    read = [_readable(row) for row in rows[:limit]]
+    jobs = tuple(job for job in read if isinstance(job, Job))
+    lost = tuple(job for job in read if isinstance(job, str))
     more = f"{rows[limit - 1][8]}.{rows[limit - 1][0]}" if len(rows) > limit else None
-    return JobPage(jobs, more)
+    return JobPage(jobs, more, lost)
 
 
-def _readable(row: tuple[Any, ...]) -> Job | None:
+def _readable(row: tuple[Any, ...]) -> Job | str:
+    """Return the job, or the id of a row that cannot be decoded."""
     try:
         return decode_job(row)
     except RowUnreadableError:
-        return None
+        return str(row[0])
 
 
 def _refuse_limit(limit: int, most: int = 10_000) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from listen_finalization.domain.codes import Status, Step
 from listen_finalization.domain.commands import Command
 from listen_finalization.domain.content import Content, Segment
+from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.decision import Answer
 from listen_finalization.domain.job import Instant, Job
 from listen_finalization.domain.policy import Policy
@@ -187,6 +188,12 @@ class SqliteOutbox:
     async def get(self, job_id: str) -> Job | None:
         job: Job | None = await self._store.read(queries.job, job_id)
         return job
+
+    async def find(self, uid: str, conversation_id: str) -> tuple[Conversation, Job | None] | None:
+        found: tuple[Conversation, Job | None] | None = await self._store.read(
+            queries.standing, uid, conversation_id
+        )
+        return found
 
     async def due(self, limit: int, *, after: DueRow | None = None) -> DuePage:
         now = self._store.now()

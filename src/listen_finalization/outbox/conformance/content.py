@@ -35,6 +35,18 @@ async def absent_conversation_has_neither_record_nor_content(subject: Subject) -
     assert await subject.conversations.results("none") == {}
 
 
+async def a_conversation_and_the_job_that_it_names_are_read_together(subject: Subject) -> None:
+    assert await subject.outbox.find(UID, CONVERSATION) is None
+    await talk(subject)
+    assert await subject.outbox.find(UID, CONVERSATION) == (await conversation(subject), None)
+    job = await leased(subject)
+    assert await subject.outbox.find(UID, CONVERSATION) == (await conversation(subject), job)
+    assert await subject.outbox.find("stranger", CONVERSATION) is None
+    await subject.conversations.delete(UID, CONVERSATION)
+    deleted, named = held(await subject.outbox.find(UID, CONVERSATION))
+    assert deleted.deleted and named == job
+
+
 async def segments_are_read_back_whole_and_in_time_order(subject: Subject) -> None:
     late, early = segment(1, "later \u2603", start=9.5), segment(2, "earlier", start=0.25)
     append = subject.conversations.append
