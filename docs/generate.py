@@ -42,8 +42,7 @@ def _diagram() -> str:
     edges = {
         (source.value if source else "[*]", target.value if target else "[*]", row.verb.value)
         for row in TABLE.values()
-        for source in row.sources
-        for target in row.targets
+        for source, target in row.edges
     }
     merged: dict[tuple[str, str], list[str]] = {}
     for source, target, verb in sorted(edges):

@@ -100,9 +100,7 @@ async def test_one_process_in_a_crash_loop_costs_the_other_nothing(tmp_path: Pat
 
 @pytest.mark.timeout(60)
 async def test_a_terminated_process_gives_its_jobs_back_uncounted(tmp_path: Path) -> None:
-    async with Plant(
-        tmp_path, delay=20, lease_seconds=LEASE, shutdown_grace_seconds=0.2
-    ) as plant:
+    async with Plant(tmp_path, delay=20, lease_seconds=LEASE, shutdown_grace_seconds=0.2) as plant:
         node = await plant.start()
         job = await plant.admit("c1")
         await plant.leased(job.job_id)

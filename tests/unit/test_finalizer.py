@@ -280,9 +280,7 @@ async def test_a_worker_that_dies_every_time_is_counted_and_ends_as_worker_lost(
         for _ in range(5):
             other = FakeLiveness(buried=workshop.liveness.buried)
             claim = other.new_claim_id()
-            answer = await workshop.outbox.apply(
-                ClaimJob(job.job_id, 1, claim, dead_claim=dead)
-            )
+            answer = await workshop.outbox.apply(ClaimJob(job.job_id, 1, claim, dead_claim=dead))
             assert isinstance(answer, Decision)
             other.die()
             dead = claim

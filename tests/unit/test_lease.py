@@ -77,9 +77,7 @@ class Owner:
         self.job = job
         self.outbox = Noting(workshop)
         self.signals = Signals()
-        self.lease = Lease(
-            self.outbox, job, Actor.WORKER, self.signals, length=seconds(3 * third)
-        )
+        self.lease = Lease(self.outbox, job, Actor.WORKER, self.signals, length=seconds(3 * third))
 
     async def stolen(self) -> None:
         """Let another worker claim the row, its owner's process being dead."""
@@ -196,9 +194,7 @@ async def test_all_writes_of_a_claim_pass_through_one_lane(workshop: Workshop) -
     mine.lease.keep(run)
     await asyncio.gather(*(mine.lease.prove((SENT,)) for _ in range(10)))
     await run
-    await mine.lease.settle(
-        Release(mine.lease.claim, ReleaseCause.SHUTDOWN, FailureCode.SHUTDOWN)
-    )
+    await mine.lease.settle(Release(mine.lease.claim, ReleaseCause.SHUTDOWN, FailureCode.SHUTDOWN))
     assert mine.outbox.most_at_once == 1
     assert len(mine.outbox.commands) >= 12
 

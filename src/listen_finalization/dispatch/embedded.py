@@ -146,7 +146,8 @@ class EmbeddedDispatcher:
         return news
 
     async def _fill(self) -> None:
-        self._look_at = float("inf")
+        # A step that outlived its run wakes nobody when it returns.
+        self._look_at = time.monotonic() + POLL if self._outlived() else float("inf")
         while len(self._in_flight) + self._outlived() < self._slots:
             if not self._backlog:
                 await self._fetch()
@@ -160,7 +161,8 @@ class EmbeddedDispatcher:
             if row.job_id not in self._in_flight:
                 await self._sort(row)
         if page.next_due is not None:
-            self._look_at = time.monotonic() + (page.next_due - page.now) / SECOND
+            due = time.monotonic() + (page.next_due - page.now) / SECOND
+            self._look_at = min(due, self._look_at)
 
     async def _sort(self, row: DueRow) -> None:
         """Queue a row for delivery, or move one that no delivery can help."""

@@ -43,6 +43,7 @@ from listen_finalization.domain.policy import Policy
 from listen_finalization.domain.repeats import repeated
 from listen_finalization.domain.table import TABLE
 
+_EDGES = {verb: row.edges for verb, row in TABLE.items()}
 _OWNED = (Checkpoint, Complete, Fail, Release)
 
 _RULES: dict[type[Any], Callable[..., Answer | Probe]] = {
@@ -139,11 +140,10 @@ def _checked(job: Job | None, answer: Answer | Probe, probed: Probed | None) -> 
     """Hold a decision against the table before anybody may write it."""
     if not isinstance(answer, Decision) or not answer.changed:
         return answer
-    row = TABLE[answer.did]
     same = answer.job is not None and job is not None and answer.job.job_id == job.job_id
     found = job if same or answer.job is None else (probed.job if probed else None)
     before = found.status if found is not None else None
     after = answer.job.status if answer.job is not None else None
-    if before not in row.sources or after not in row.targets:
+    if (before, after) not in _EDGES[answer.did]:
         raise IllegalJobError
     return answer

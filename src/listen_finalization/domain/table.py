@@ -19,7 +19,8 @@ Q, L, C, D, B = (
 class Transition:
     """One verb: from which statuses to which, under which guards, and what else it writes.
 
-    `sources` holds None where no row may exist yet; `targets` holds None where the row goes.
+    `sources` holds None where no row may exist yet; `targets` holds None where the row goes. A
+    verb that `keeps` the status joins each source with itself alone.
     """
 
     verb: Verb
@@ -28,6 +29,13 @@ class Transition:
     callers: str
     guards: tuple[str, ...]
     writes: str
+    keeps: bool = False
+
+    @property
+    def edges(self) -> frozenset[tuple[Status | None, Status | None]]:
+        """Every change of status that the verb may make."""
+        pairs = ((a, b) for a in self.sources for b in self.targets)
+        return frozenset((a, b) for a, b in pairs if a is b or not self.keeps)
 
 
 def _row(
@@ -37,8 +45,11 @@ def _row(
     callers: str,
     guards: tuple[str, ...],
     writes: str,
+    *,
+    keeps: bool = False,
 ) -> tuple[Verb, Transition]:
-    return verb, Transition(verb, frozenset(sources), frozenset(targets), callers, guards, writes)
+    made = Transition(verb, frozenset(sources), frozenset(targets), callers, guards, writes, keeps)
+    return verb, made
 
 
 TABLE: dict[Verb, Transition] = dict(
@@ -150,6 +161,7 @@ TABLE: dict[Verb, Transition] = dict(
             "dispatcher, reconciler",
             ("generation_current", "lease_free", "due_as_seen"),
             "due time only; no history",
+            keeps=True,
         ),
         _row(
             Verb.EVICT,

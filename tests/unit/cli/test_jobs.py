@@ -60,7 +60,9 @@ def test_a_list_is_newest_first_and_can_be_continued(data: Path, cli: Cli) -> No
     seen: list[str] = []
     cursor: list[str] = []
     for _ in range(3):
-        page = json.loads(cli("jobs", "list", "--data", data, "--limit", 2, *cursor, "-o", "json").out)
+        page = json.loads(
+            cli("jobs", "list", "--data", data, "--limit", 2, *cursor, "-o", "json").out
+        )
         seen += [job["job_id"] for job in page["jobs"]]
         cursor = ["--cursor", page["cursor"] or ""]
     assert seen == [job.job_id for job in sorted(ALL, key=lambda job: -job.created_at)]
@@ -128,7 +130,9 @@ def test_a_file_that_is_no_store_is_told_in_one_line(tmp_path: Path, cli: Cli) -
     assert len(ran.err.splitlines()) == 2
 
 
-def test_the_directory_comes_from_the_environment_when_it_is_not_given(data: Path, cli: Cli) -> None:
+def test_the_directory_comes_from_the_environment_when_it_is_not_given(
+    data: Path, cli: Cli
+) -> None:
     assert cli("jobs", "list", env={"LISTEN_FINALIZATION_DATA_DIR": str(data)}).code == ExitCode.OK
     blank = cli("jobs", "list", env={"LISTEN_FINALIZATION_DATA_DIR": " "})
     assert blank.code == ExitCode.USAGE

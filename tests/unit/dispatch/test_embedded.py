@@ -304,8 +304,9 @@ def execute(directory: Path, statement: str) -> None:
 
 async def test_a_dead_process_lease_is_taken_first_and_a_living_one_never(tmp_path: Path) -> None:
     async with scene(tmp_path, running=False, slots=1) as here:
-        living, dead = ProcessRegistry(tmp_path / "processes"), ProcessRegistry(
-            tmp_path / "processes"
+        living, dead = (
+            ProcessRegistry(tmp_path / "processes"),
+            ProcessRegistry(tmp_path / "processes"),
         )
         held = [await here.workshop.admitted(name) for name in ("of-living", "of-dead")]
         for job, process in zip(held, (living, dead), strict=True):
