@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,14 @@ def _base(context: click.Context, parameter: click.Parameter, value: str | None)
     return value.rstrip("/")
 
 
+def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse `nan`, which no comparison of a range refuses."""
+    del context, parameter
+    if math.isnan(value):
+        raise click.BadParameter("a number of seconds")
+    return value
+
+
 @click.command(short_help="Finalize transcripts.", epilog=f"{_EXAMPLES}\n\n\b\n{described()}")
 @click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
@@ -62,6 +71,7 @@ def _base(context: click.Context, parameter: click.Parameter, value: str | None)
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(0, 86_400, min_open=True),
+    callback=_number,
     default=1_800,
     show_default=True,
     help="For each file, until its job is over.",

@@ -49,12 +49,19 @@ def embedded_settings(data: str | None, env: Mapping[str, str] | None = None) ->
     return settings
 
 
+def named(data: str | None) -> str:
+    """Return what a message calls the data directory; a path of the environment is not shown."""
+    if data is not None:
+        return data
+    return f"the directory of {DATA}" if DATA in os.environ else "./data"
+
+
 def existing(data: str | None) -> Path:
     """Return the data directory of a stack that was started before. Creates nothing."""
     directory: Path = setting_of("data_dir", data)
     if not (directory / DATABASE).is_file():
         raise CommandError(
-            f"{directory}: no data directory of a stack",
+            f"{named(data)}: no data directory of a stack",
             code=ExitCode.UNAVAILABLE,
             remedy="give --data DIR, the directory that `listen-finalization up` was started with",
             word="no_data_directory",

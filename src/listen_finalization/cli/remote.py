@@ -24,7 +24,7 @@ BATCH = 500
 BATCH_TEXT = 1_000_000
 """Characters of one request's segments, well under the route's 8 MiB in any script."""
 REQUEST_SECONDS = 30.0
-PATIENCE = 4.0
+PATIENCE = 2.0
 """Seconds for which a first contact is tried; what was admitted is asked after for longer."""
 POLL_PATIENCE = 60.0
 LONGEST_WAIT = 60.0

@@ -1,10 +1,9 @@
-"""One process that serves the whole embedded stack, from its bound port to a clean end."""
+"""One process that serves the whole embedded stack, from its first answer to a clean end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
@@ -13,8 +12,6 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
-from listen_finalization.cli.exit_codes import ExitCode
-from listen_finalization.cli.faults import CommandError
 from listen_finalization.errors import StoreBrokenError
 from listen_finalization.http.serving import uvicorn_settings
 from listen_finalization.stack import Stack
@@ -22,44 +19,6 @@ from listen_finalization.stack import Stack
 _LOG = logging.getLogger(__name__)
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach the host, by its spelling."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """Bind the port before anything else is made. Raises `CommandError`."""
-    try:
-        family, kind, number, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        opened = socket.socket(family, kind, number)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            opened.bind(address)
-            opened.listen(socket.SOMAXCONN)
-        except OSError:
-            opened.close()
-            raise
-    except OSError as fault:
-        raise CommandError(
-            f"port {port} of {host} cannot be used: {fault.strerror}",
-            code=ExitCode.UNAVAILABLE,
-            remedy="stop what uses it, or give another with --port (0: any free one) or --host",
-            word="port_unavailable",
-        ) from fault
-    return opened
-
-
-def address_of(opened: socket.socket) -> str:
-    """Return the URL that the socket is reached at."""
-    host, port = opened.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 async def serve(stack: Stack, opened: socket.socket, ready: Callable[[], None]) -> None:

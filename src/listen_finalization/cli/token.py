@@ -7,7 +7,7 @@ import click
 from listen_finalization.cli.exit_codes import ExitCode
 from listen_finalization.cli.faults import CommandError
 from listen_finalization.cli.options import examples, stored_data, uid_option
-from listen_finalization.cli.place import existing, setting_of
+from listen_finalization.cli.place import existing, named, setting_of
 from listen_finalization.cli.printing import say
 
 _KEY = "users.key.pem"
@@ -28,7 +28,7 @@ def token(uid: str, data: str | None) -> None:
     directory = existing(data)
     if not (directory / _KEY).is_file():
         raise CommandError(
-            f"{directory}: no stack has made its keys here yet",
+            f"{named(data)}: no stack has made its keys here yet",
             code=ExitCode.UNAVAILABLE,
             remedy="start `listen-finalization up` on this directory first",
             word="no_key",

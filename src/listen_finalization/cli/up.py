@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
-
 import click
 
+from listen_finalization.cli.binding import address_of, bound, loopback
 from listen_finalization.cli.options import data_option, examples, uid_option
-from listen_finalization.cli.place import embedded_settings
+from listen_finalization.cli.place import embedded_settings, named
 from listen_finalization.cli.printing import say
-
-if TYPE_CHECKING:
-    from listen_finalization.stack import Stack
 
 
 @click.command(
@@ -34,28 +30,29 @@ def up(data: str | None, host: str, port: int, expose: bool, no_token: bool, uid
     a second signal forces it. It exits with 3 when its store breaks, so that it is started anew.
     """
     settings = embedded_settings(data)
-    from listen_finalization.cli.logs import log_to_stderr
-    from listen_finalization.cli.server import address_of, bound, loopback, serve
-    from listen_finalization.stack import Stack
-
     if not (expose or loopback(host)):
         raise click.UsageError("--host can be reached by other machines; allow that with --expose")
     with bound(host, port) as opened:
+        from listen_finalization.cli.logs import log_to_stderr
+        from listen_finalization.cli.server import serve
+        from listen_finalization.stack import Stack
+
         log_to_stderr()
         stack = Stack(settings)
         base = address_of(opened)
-        asyncio.run(serve(stack, opened, lambda: _announce(stack, base, None if no_token else uid)))
+        token = None if no_token else stack.user_token(uid)
+        asyncio.run(serve(stack, opened, lambda: _announce(base, named(data), uid, token)))
 
 
-def _announce(stack: Stack, base: str, uid: str | None) -> None:
+def _announce(base: str, data: str, uid: str, token: str | None) -> None:
     say(f"listen-finalization is up: {base}")
-    say(f"  data       {stack.settings.data_dir}")
+    say(f"  data       {data}")
     say(f"  readiness  {base}/readyz")
     say(f"  API        {base}/openapi.json")
-    if uid is None:
+    if token is None:
         return
     say(f"A token of uid {uid}, good for one hour (`listen-finalization token` prints a new one):")
-    say(f"  export LISTEN_USER_TOKEN={stack.user_token(uid)}")
+    say(f"  export LISTEN_USER_TOKEN={token}")
     say("Then, in another terminal:")
     say(f"  listen-finalization finalize FILE --url {base}")
     say(

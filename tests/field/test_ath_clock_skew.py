@@ -1,0 +1,65 @@
+"""ath-clock-skew: ten seconds of difference pass in both directions, more does not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .gate import bearer, passed, refused
+
+# 1 s is kept back from the allowance of 10 s: time passes between minting and checking.
+SMALL = (0, 1, 5, 9)
+LARGE = (13, 30, 300)
+
+
+def now() -> int:
+    return int(time.time())
+
+
+@pytest.mark.parametrize("ahead", SMALL)
+@pytest.mark.parametrize("nbf", [False, True])
+async def test_a_token_from_a_clock_a_little_ahead_passes(
+    ahead: int, nbf: bool, tmp_path: Path
+) -> None:
+    extra: dict[str, Any] = {"nbf": now() + ahead} if nbf else {}
+    await passed(tmp_path, bearer(iat=now() + ahead, **extra))
+
+
+@pytest.mark.parametrize("ahead", LARGE)
+@pytest.mark.parametrize("claim", ["iat", "nbf"])
+async def test_a_token_from_further_ahead_is_refused(
+    ahead: int, claim: str, tmp_path: Path
+) -> None:
+    await refused(tmp_path, bearer(**{claim: now() + ahead}), 401, "not_yet_valid")
+
+
+@pytest.mark.parametrize("behind", [1, 5, 8])
+async def test_a_token_that_ended_a_moment_ago_passes(behind: int, tmp_path: Path) -> None:
+    await passed(tmp_path, bearer(iat=now() - 600, exp=now() - behind))
+
+
+@pytest.mark.parametrize("behind", LARGE)
+async def test_a_token_that_ended_longer_ago_is_refused(behind: int, tmp_path: Path) -> None:
+    await refused(tmp_path, bearer(iat=now() - 600, exp=now() - behind), 401, "expired")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"iat": ...}, "bad_claims"),
+        ({"exp": ...}, "bad_claims"),
+        ({"iat": ..., "exp": ...}, "bad_claims"),
+        ({"exp": "4102444800"}, "bad_claims"),
+        ({"iat": True}, "bad_claims"),
+        ({"nbf": "now"}, "bad_claims"),
+        ({"exp": 4_102_444_800}, "lifetime"),
+        ({"exp": 10**30}, "lifetime"),
+    ],
+)
+async def test_times_that_are_missing_odd_or_years_away_are_refused(
+    changes: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    await refused(tmp_path, bearer(**changes), 401, reason)
