@@ -77,9 +77,10 @@ def _print(rows: Sequence[Row], directory: Path, plan: Plan, ending: str) -> Non
     print(f"\nMedians of {plan.runs} paired runs on {kind}, synchronous=FULL; {ending}")
     if kind == "tmpfs":
         print("Not a disk: a commit costs nothing here, so the ratios tell CPU time alone.")
-    for path in sorted(GOLDEN.rglob("*counts*.json")):
+    for path in sorted(GOLDEN.glob("golden*.json")):
         print(f"\nCounts that CI checks, {path.relative_to(ROOT)}:")
-        print(json.dumps(json.loads(path.read_text("utf-8")), indent=1))
+        for name, counts in json.loads(path.read_text("utf-8")).items():
+            print(f"  {name}: {json.dumps(counts)}")
 
 
 if __name__ == "__main__":

@@ -64,8 +64,7 @@ async def drained(directory: Path, count: int) -> float:
     began = time.perf_counter()
     async with asyncio.timeout(PATIENCE), stack:
         await until(lambda: stack.signals.count(Event.JOB_COMPLETED) >= count, 0.005)
-        seconds = time.perf_counter() - began
-    return seconds
+        return time.perf_counter() - began
 
 
 class Floor:

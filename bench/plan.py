@@ -14,11 +14,11 @@ class Plan:
 
     runs: int = 5
     commits: int = 300
-    alone: int = 300
+    alone: int = 600
     together: int = 2_048
-    blocks: int = 4
+    blocks: int = 8
     jobs: int = 5_000
-    samples: int = 25
+    samples: int = 40
     idle_seconds: float = 20.0
     settling_seconds: float = 2.0
     """How long an idle stack is left alone before it is measured."""

@@ -166,12 +166,14 @@ class Finalizer:
         try:
             return await self._in_slot(delivery)
         except StoreError as fault:
-            event, code = Event.STORE_FAULT, FailureCode.ENVIRONMENT_STORE
-            told: Exception = fault
-        except Exception as fault:  # noqa: BLE001 - nobody may be left to hear of it
-            event, code = Event.STEP_FAULT, FailureCode.ENVIRONMENT_CONFIGURATION
-            told = fault
-        self._signals.emit(event, job_id=delivery.job_id, fault=told, level=logging.ERROR)
+            return self._unavailable(delivery, fault, FailureCode.ENVIRONMENT_STORE)
+        except Exception as fault:  # noqa: BLE001 - the caller may be gone: nobody would hear of it
+            return self._unavailable(delivery, fault, FailureCode.ENVIRONMENT_CONFIGURATION)
+
+    def _unavailable(self, delivery: Delivery, fault: Exception, code: FailureCode) -> Result:
+        stored = code is FailureCode.ENVIRONMENT_STORE
+        event = Event.STORE_FAULT if stored else Event.STEP_FAULT
+        self._signals.emit(event, job_id=delivery.job_id, fault=fault, level=logging.ERROR)
         return Result(ResultKind.UNAVAILABLE, code)
 
     async def _in_slot(self, delivery: Delivery) -> Result:
@@ -246,7 +248,8 @@ class Finalizer:
         finally:
             await lease.stop()
         answer = await lease.settle(settling)
-        return await self._ended(answer, getattr(settling, "delay", 0))
+        delay = settling.delay if isinstance(settling, Release) else 0
+        return await self._ended(answer, delay)
 
     async def _settling(self, delivery: Delivery, lease: Lease, slot: Slot) -> OwnedCommand:
         """Run the steps and return the command that settles what came of them."""

@@ -39,8 +39,9 @@ async def run(options: dict[str, Any]) -> None:
     spills = [s for name, s in SPILLS.items() if name not in ("environment", "keys")]
     acts = [spilling(spill, texts) for spill in spills]
     flag = Path(options["flag"])
+    spilt = options["spilt"]
     processor = FakeProcessor(
-        enrich=quoting(texts) if flag.exists() else in_turn(*acts, quoting(texts)),
+        enrich=quoting(texts) if spilt else in_turn(*acts, quoting(texts)),
         memories=crashes(flag, remembered),
     )
     async with Stack(settings(Path(options["directory"])), processor=processor):

@@ -42,13 +42,14 @@ def url(texts: dict[str, str], port: int) -> str:
 
 def told(request: Request, texts: dict[str, str]) -> str:
     """Return all that a step knows, as a careless provider would put it into its message."""
-    return f"{request.content.segments!r} {request.content.calendar_context} {texts['error']}"
+    said = [(segment.speaker, segment.text) for segment in request.content.segments]
+    return f"{said} {request.content.calendar_context} {texts['error']}"
 
 
 Spill = Callable[[str], BaseException]
 
 
-def chained(text: str) -> BaseException:
+def chained(text: str) -> Exception:
     error = RuntimeError(text)
     error.__cause__ = ValueError(text)
     error.__cause__.__context__ = KeyError(text)
@@ -56,7 +57,7 @@ def chained(text: str) -> BaseException:
     return error
 
 
-class Loud(Exception):
+class LoudError(Exception):
     """An exception whose every text and attribute is the canary."""
 
     def __init__(self, text: str) -> None:
@@ -69,7 +70,7 @@ class Loud(Exception):
     __repr__ = __str__
 
 
-class Unprintable(Exception):
+class UnprintableError(Exception):
     def __str__(self) -> str:
         raise RuntimeError(self.args[0])
 
@@ -79,8 +80,8 @@ class Unprintable(Exception):
 SPILLS: dict[str, Spill] = {
     "plain": ValueError,
     "chained": chained,
-    "loud": Loud,
-    "unprintable": Unprintable,
+    "loud": LoudError,
+    "unprintable": UnprintableError,
     "key": lambda text: KeyError(text),
     "unicode": lambda text: UnicodeDecodeError("utf-8", text.encode(), 0, 1, text),
     "os": lambda text: OSError(5, text, text),

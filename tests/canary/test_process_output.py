@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from integration.receivers import receivers
 
+from integration.receivers import receivers
 from listen_finalization.domain.commands import Admit
 from listen_finalization.outbox.sqlite import SqliteStore
 from listen_finalization.processing.destinations import Destinations
@@ -54,13 +54,13 @@ async def test_stderr_of_a_process_that_crashes_in_a_step_holds_no_content(
         await store.conversations.append(UID, "c1", segments(texts))
         calendar = {"title": texts["calendar"]}
         await store.outbox.apply(Admit(UID, "c1", context=calendar))
-        told = json.dumps({"texts": texts, "directory": str(directory), "flag": str(flag)})
-        first = await started(told, output)
+        told = {"texts": texts, "directory": str(directory), "flag": str(flag)}
+        first = await started(json.dumps({**told, "spilt": False}), output)
         async with asyncio.timeout(60):
             assert await first.wait() == -9
-        second = await started(told, output)
+        second = await started(json.dumps({**told, "spilt": True}), output)
         async with asyncio.timeout(60):
-            while not (await store.outbox.list()).jobs[0].terminal:
+            while not (await store.outbox.list()).jobs[0].terminal:  # noqa: ASYNC110 - seen from outside
                 await asyncio.sleep(0.05)
         second.terminate()
         async with asyncio.timeout(20):

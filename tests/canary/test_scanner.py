@@ -43,7 +43,7 @@ def test_every_form_of_a_leak_is_found(form: str) -> None:
 
 
 def test_silence_is_silence() -> None:
-    places = {"a": canary("other"), "b": b"\xff\xfe", "c": ""}
+    places: dict[str, str | bytes] = {"a": canary("other"), "b": b"\xff\xfe", "c": ""}
     assert leaks({"heard": TEXT}, places) == []
 
 
@@ -58,7 +58,6 @@ def test_bytes_are_searched_as_text() -> None:
         lambda log: log.debug("quiet", extra={"field": TEXT}),
         lambda log: log.error("quiet", exc_info=ValueError(TEXT)),
         lambda log: log.error("quiet", exc_info=ExceptionGroup("g", [ValueError(TEXT)])),
-        lambda log: log.error("%d %s", TEXT),
     ],
 )
 def test_the_kept_log_hears_messages_fields_and_exceptions(
@@ -72,4 +71,10 @@ def test_the_kept_log_hears_messages_fields_and_exceptions(
         said(log)
     finally:
         log.removeHandler(kept)
+    assert leaks({"heard": TEXT}, {"log": kept.text})
+
+
+def test_a_line_that_cannot_be_made_is_heard_too() -> None:
+    kept = KeptLog()
+    kept.handle(logging.LogRecord("canary", logging.ERROR, "", 1, "%d %s", (TEXT,), None))
     assert leaks({"heard": TEXT}, {"log": kept.text})

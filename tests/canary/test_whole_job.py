@@ -13,9 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
-from integration.receivers import Receiver, receivers
 
+from integration.receivers import Receiver, receivers
 from listen_finalization.domain.budgets import DispatchMode
+from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.settings import Settings
 from listen_finalization.stack import Stack
 from listen_finalization.testing.canary import KeptLog, leaks
@@ -100,9 +101,7 @@ def log() -> Iterator[KeptLog]:
 
 
 @asynccontextmanager
-async def watched(
-    directory: Path, log: KeptLog, receiver: Receiver
-) -> AsyncIterator[Watched]:
+async def watched(directory: Path, log: KeptLog, receiver: Receiver) -> AsyncIterator[Watched]:
     texts = planted()
     settings = Settings(
         dispatch_mode=DispatchMode.EMBEDDED,
@@ -192,3 +191,22 @@ async def test_a_dead_letter_holds_a_code_and_nothing_else(
             (job,) = (await here.stack.store.outbox.list()).jobs
             assert (job.status, job.failure_code) == ("dead_letter", "processor_error")
         here.proved(tmp_path, "".join(capfd.readouterr()))
+
+
+async def test_the_watch_would_hear_an_exceptions_text(
+    tmp_path: Path, log: KeptLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A negative control: with a service that logs what it caught, the proof fails."""
+
+    def careless(self: Signals, event: Event, *, fault: Any = None, **_: Any) -> None:
+        self.counts[event, ""] += 1
+        logging.getLogger("careless").info("%s %r", event, fault)
+
+    monkeypatch.setattr(Signals, "emit", careless)
+    with receivers(1) as (receiver,):
+        async with watched(tmp_path, log, receiver) as here:
+            acting(here.stack._processor, enrich=spilling(SPILLS["plain"], here.texts))
+            await spoken_and_finalized(here)
+            await here.settled()
+        with pytest.raises(AssertionError, match="transcript"):
+            here.proved(tmp_path)

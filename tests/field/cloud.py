@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
-from integration.invariants import Marks, check
 
+from integration.invariants import Marks, check
 from listen_finalization.auth.issuer import LocalIssuer
 from listen_finalization.auth.keys import StaticKeySource
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
@@ -91,9 +91,7 @@ class Cloud:
             signals=workshop.signals,
             max_attempts=workshop.policy.max_attempts,
             durable=True,
-            worker=WorkerRoute(
-                TokenVerifier(google, keys), workshop.finalizer, workshop.signals
-            ),
+            worker=WorkerRoute(TokenVerifier(google, keys), workshop.finalizer, workshop.signals),
         )
 
     def user(self, uid: str = UID) -> str:

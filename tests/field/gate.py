@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from integration.invariants import rows_of
-
 from listen_finalization.observe.signals import Event
 
 from .cloud import Cloud, claims, cloud, signed

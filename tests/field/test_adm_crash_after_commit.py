@@ -25,9 +25,7 @@ class DiesAtHandOver:
 
 
 @pytest.mark.parametrize("helper", ["repeat", "reconciler"])
-async def test_both_repeats_name_the_same_job_which_runs_once(
-    helper: str, tmp_path: Path
-) -> None:
+async def test_both_repeats_name_the_same_job_which_runs_once(helper: str, tmp_path: Path) -> None:
     async with cloud(tmp_path) as here:
         await here.workshop.spoken()
         admission = here.workshop.admission

@@ -70,9 +70,7 @@ async def test_a_hundred_forged_deliveries_change_nothing(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("count", ["-1", "4.5", "1e9", "0x4", "99999999999", "", "four", "\u0664"])
-async def test_a_retry_count_that_is_no_number_is_not_believed(
-    count: str, tmp_path: Path
-) -> None:
+async def test_a_retry_count_that_is_no_number_is_not_believed(count: str, tmp_path: Path) -> None:
     async with cloud(tmp_path) as here:
         job = await here.admitted()
         headers = [
@@ -82,7 +80,7 @@ async def test_a_retry_count_that_is_no_number_is_not_believed(
         answer = await here.http.post(
             "/v1/conversation-finalization-jobs/run",
             json={"job_id": job.job_id, "dispatch_generation": 1},
-            headers=headers,  # type: ignore[arg-type]
+            headers=headers,
         )
         assert answer.json()["status"] == "completed"
         assert (await here.workshop.job(job)).last_task_retry is None

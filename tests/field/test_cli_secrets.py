@@ -7,8 +7,6 @@ for; signing secrets and user tokens go there once, where a command is asked for
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import io
 import json
 import logging
 import sys
@@ -20,6 +18,7 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from listen_finalization.cli.exit_codes import ExitCode
 from listen_finalization.cli.guard import run
@@ -62,13 +61,14 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def cli(*words: Any) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with CliRunner().isolation() as (out, err, _):
         try:
             code = run([str(word) for word in words])
         except SystemExit as ended:
             code = int(ended.code or 0)
-    return Ran(code, out.getvalue(), err.getvalue())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Ran(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 def transcript(path: Path) -> Path:
@@ -116,6 +116,7 @@ def test_no_setting_is_printed_when_all_of_them_are_broken(
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.parametrize("path", every_command(), ids="-".join)
 def test_a_crash_is_told_by_its_class(
     path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from integration.invariants import rows_of
 
+from integration.invariants import rows_of
 from listen_finalization.domain.codes import (
     EffectState,
     FailureCode,

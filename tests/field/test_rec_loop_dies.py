@@ -133,7 +133,7 @@ async def test_a_hanging_round_is_seen_by_the_age_of_the_last_whole_one(tmp_path
 async def seen(here: Cloud, event: Event, count: int) -> None:
     signals = here.workshop.signals
     async with asyncio.timeout(10):
-        while sum(n for (e, _), n in signals.counts.items() if e is event) < count:
+        while sum(n for (e, _), n in signals.counts.items() if e is event) < count:  # noqa: ASYNC110 - seen from outside
             await asyncio.sleep(0.005)
 
 

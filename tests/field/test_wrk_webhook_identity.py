@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.receivers import Received
 
+from integration.receivers import Received
 from listen_finalization.domain.commands import ClaimJob, Replay
 from listen_finalization.domain.decision import Decision
 from listen_finalization.domain.effect_key import delivery_id, idempotency_key
@@ -43,9 +43,7 @@ class Receiver:
         pairs = (line.partition(": ") for line in head.split("\r\n")[1:])
         headers = {name.lower(): value for name, _, value in pairs}
         body = await reader.readexactly(int(headers["content-length"]))
-        known = verify(
-            self.secret, body, headers=headers, now=int(headers["webhook-timestamp"])
-        )
+        known = verify(self.secret, body, headers=headers, now=int(headers["webhook-timestamp"]))
         key = headers["idempotency-key"]
         self.received.append(Received("/", known, key, hashlib.sha256(body).hexdigest()))
         self.events.add(known)

@@ -15,7 +15,8 @@ from listen_finalization.testing.processor import Call, FakeProcessor, count
 from listen_finalization.testing.workshop import FakeLiveness, FakeSender, Workshop
 
 from .faulty import Faulty, Way
-from .invariants import Received, check
+from .invariants import check
+from .receivers import Received
 
 WRITES = 6
 """Of an untroubled job: claim, record, memories and plan, all sent, results, completed."""

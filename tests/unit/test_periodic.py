@@ -46,14 +46,16 @@ async def unknown_fault() -> object:
 
 
 async def hang() -> object:
-    return await asyncio.sleep(60)
+    await asyncio.sleep(60)
+    return None
 
 
 async def cancelled_inside() -> object:
     """Wait for something that somebody else cancelled."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     future.cancel()
-    return await future
+    await future
+    return None
 
 
 async def ran(*turns: Callable[[], Awaitable[object]], limit: float = 0.05) -> tuple[Turns, int]:

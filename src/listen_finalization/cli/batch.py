@@ -142,11 +142,12 @@ class Batch:
         looked = 0
         while True:
             answer = await self._gateway.standing(key)
+            if answer.retryable or answer.terminal:
+                self._progress.attempt(path, answer.attempt_count or 0, answer.failure_code)
             for stage in reached(answer):
                 if stage not in told_stages:
                     told_stages.add(stage)
                     self._progress.note(path, stage, _code(answer, stage))
-            self._progress.attempt(path, answer.attempt_count or 0, answer.failure_code)
             yield answer
             if over(answer):
                 return

@@ -69,9 +69,8 @@ def told(fault: ListenFinalizationError) -> Told:
 
 
 def _word(fault: ListenFinalizationError) -> str:
-    """Return the name of a class of ours as a code: `StoreBusyError` is `store_busy`."""
-    name = type(fault).__name__.removesuffix("Error")
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    """Return the name of a class of ours as a code: `StoreBusyError` is `store_busy_error`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(fault).__name__).lower()
 
 
 def _lines(fault: ListenFinalizationError) -> tuple[str, ...]:

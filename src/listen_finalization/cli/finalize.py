@@ -189,7 +189,8 @@ def complain_of(file: Finalized) -> None:
 def _row(file: Finalized) -> tuple[Any, ...]:
     shown = file.document()
     status = shown["status"] or (shown["error"] or {}).get("code")
-    title = "(discarded)" if shown["discarded"] else shown["title"]
+    gone = shown["discarded"] and file.exit_code is ExitCode.OK
+    title = "(discarded)" if gone else shown["title"]
     counts = (
         None if shown[key] is None else len(shown[key])
         for key in ("action_items", "events", "memories")

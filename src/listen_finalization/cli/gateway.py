@@ -11,6 +11,7 @@ from listen_finalization.cli.transcripts import Transcript
 from listen_finalization.domain.codes import RefusalCode
 from listen_finalization.domain.commands import Admit
 from listen_finalization.domain.decision import Refused
+from listen_finalization.errors import ConversationClosedError
 from listen_finalization.http.answers import finalization_answer, record_answer
 from listen_finalization.http.customer import REFUSALS
 from listen_finalization.http.finalization import Finalizations
@@ -57,12 +58,11 @@ class LocalGateway:
         self._uid = uid
 
     async def store(self, transcript: Transcript) -> None:
-        await self._conversations.append(
-            self._uid,
-            transcript.conversation_id,
-            transcript.segments,
-            language=transcript.language,
-        )
+        key, words = transcript.conversation_id, transcript.segments
+        try:
+            await self._conversations.append(self._uid, key, words, language=transcript.language)
+        except ConversationClosedError:
+            raise refused(Kind.CONVERSATION_CLOSED) from None
 
     async def admit(self, conversation_id: str, *, force: bool) -> None:
         answer = await self._admission.admit(Admit(self._uid, conversation_id, force_process=force))

@@ -26,7 +26,7 @@ class Progress(Protocol):
         ...
 
     def attempt(self, path: Path, count: int, code: str | None) -> None:
-        """Take note of how many attempts began and what the last one ended with."""
+        """Take note of how many attempts ended and what the last one ended with."""
         ...
 
 
@@ -52,7 +52,7 @@ class Lines:
     def attempt(self, path: Path, count: int, code: str | None) -> None:
         if code is not None and (path, count, code) not in self._failed:
             self._failed.add((path, count, code))
-            say(f"{path}: {code} after {count} attempts", to_stderr=True)
+            say(f"{path}: attempt {count} ended with {code}", to_stderr=True)
 
 
 class Live:
@@ -89,7 +89,7 @@ class Live:
         built = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         for path, (stage, code) in rows:
             count = self._attempts[path]
-            attempt = f"attempt {count}" if count > 1 else ""
+            attempt = f"attempt {count}:" if code and count else ""
             name = Text(harmless(path.name), overflow="ellipsis", no_wrap=True)
             built.add_row(
                 name, Text(_bar(stage)), _styled(stage), Text(f"{attempt} {code}".strip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 import httpx
@@ -34,8 +34,16 @@ class HttpGateway:
     """A stack at a base URL, for the user of the token; neither is ever printed."""
 
     def __init__(
-        self, url: str, token: str, *, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        url: str,
+        token: str,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._monotonic = monotonic
+        self._sleep = sleep
         self._client = httpx.AsyncClient(
             base_url=url,
             headers={"Authorization": f"Bearer {token}"},
@@ -75,15 +83,15 @@ class HttpGateway:
         self, method: str, path: str, body: Any = None, *, patience: float = PATIENCE
     ) -> httpx.Response:
         """Send until it is answered for good; every request here may be repeated."""
-        ends = time.monotonic() + patience
+        ends = self._monotonic() + patience
         while True:
             answer = await self._once(method, path, body)
             if isinstance(answer, httpx.Response) and answer.is_success:
                 return answer
             wait, fault = _judged(answer)
-            if wait is None or (not _asked_to_wait(answer) and time.monotonic() + wait > ends):
+            if wait is None or (not _asked_to_wait(answer) and self._monotonic() + wait > ends):
                 raise fault
-            await asyncio.sleep(wait)
+            await self._sleep(wait)
 
     async def _once(self, method: str, path: str, body: Any) -> httpx.Response | None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+
 import click
 
 from listen_finalization.cli.binding import address_of, bound, loopback

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -151,6 +152,20 @@ def crashes(flag: Path | None = None, then: Act = record) -> Act:
         raise AssertionError
 
     return act
+
+
+class Held:
+    """A processor whose enrich step blocks in its thread until `go` is set."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.processor = FakeProcessor(enrich=hangs(self.go))
+
+    async def begun(self, limit: float = 5.0) -> None:
+        """Wait until a step runs. Raises `TimeoutError` after `limit` seconds."""
+        async with asyncio.timeout(limit):
+            while not self.processor.calls:  # noqa: ASYNC110 - the step is in a thread
+                await asyncio.sleep(0.005)
 
 
 def in_turn(*acts: Act) -> Act:

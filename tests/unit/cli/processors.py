@@ -24,7 +24,7 @@ class Slow:
     """Takes longer than a test waits."""
 
     def enrich(self, request: Any) -> Any:
-        time.sleep(3.0)
+        time.sleep(6.0)
         return Enrichment("late", "late")
 
     def memories(self, request: Any, enrichment: Any) -> Any:

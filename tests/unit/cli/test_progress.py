@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -60,8 +61,8 @@ def test_a_failed_attempt_is_one_line(capsys: pytest.CaptureFixture[str]) -> Non
         lines.attempt(FILE, count, "provider_error")
     lines.attempt(FILE, 2, None)
     assert capsys.readouterr().err.splitlines() == [
-        "talk.vtt: provider_error after 1 attempts",
-        "talk.vtt: provider_error after 2 attempts",
+        "talk.vtt: attempt 1 ended with provider_error",
+        "talk.vtt: attempt 2 ended with provider_error",
     ]
 
 
@@ -74,12 +75,12 @@ def test_the_live_table_shows_open_files_first_and_no_more_than_fit() -> None:
         live.note(path, Stage.DONE)
     live.note(paths[-1], Stage.FAILED, "provider_error")
     live.attempt(paths[-2], 3, "provider_error")
-    screen = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    screen = Console(width=100, record=True, file=io.StringIO())
     screen.print(live)
     text = screen.export_text()
     assert f"{2 * SHOWN + 1} of {3 * SHOWN} files" in text
     assert len(text.splitlines()) == SHOWN + 1
-    assert "attempt 3 provider_error" in text
+    assert "attempt 3: provider_error" in text
     assert "\x1b" not in text
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 
-from listen_finalization.cli import remote
 from listen_finalization.cli.exit_codes import ExitCode
 from listen_finalization.cli.faults import CommandError
 from listen_finalization.cli.remote import HttpGateway
@@ -20,28 +17,43 @@ from listen_finalization.http.problems import PROBLEMS, Kind, document
 
 TOKEN = "canary-token-3c9e"
 STANDING = {
-    **{"job_id": "j", "status": "leased", "terminal": False, "retryable": False},
-    **{"attempt_count": 1, "max_attempts": 5, "dispatch_generation": 1, "last_task_retry": 0},
-    **{"failure_code": None, "outcome": None, "created_at": None, "updated_at": None},
-    **{"next_attempt_at": None, "poll_after_seconds": 2, "steps": [], "deliveries": None},
+    "job_id": "j",
+    "status": "leased",
+    "terminal": False,
+    "retryable": False,
+    "attempt_count": 1,
+    "max_attempts": 5,
+    "dispatch_generation": 1,
+    "last_task_retry": 0,
+    "failure_code": None,
+    "outcome": None,
+    "created_at": None,
+    "updated_at": None,
+    "next_attempt_at": None,
+    "poll_after_seconds": 2,
+    "steps": [],
+    "deliveries": None,
 }
 
 
-@pytest.fixture(autouse=True)
-def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Collect waits instead of waiting."""
-    waits: list[float] = []
+class Clock:
+    """A clock that moves by what is waited, and keeps it."""
 
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
+    def __init__(self) -> None:
+        self.waits: list[float] = []
 
-    monkeypatch.setattr(remote.asyncio, "sleep", sleep)
-    return waits
+    def now(self) -> float:
+        return sum(self.waits)
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
 
-def gateway(*answers: httpx.Response | Exception) -> tuple[HttpGateway, list[httpx.Request]]:
+def gateway(
+    *answers: httpx.Response | Exception, clock: Clock | None = None
+) -> tuple[HttpGateway, list[httpx.Request]]:
     """Return a gateway whose stack gives these answers, the last one for ever."""
-    waiting, seen = list(answers), list[httpx.Request]()
+    waiting, seen, told = list(answers), list[httpx.Request](), clock or Clock()
 
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request)
@@ -50,7 +62,13 @@ def gateway(*answers: httpx.Response | Exception) -> tuple[HttpGateway, list[htt
             raise given
         return given
 
-    made = HttpGateway("http://stack", TOKEN, transport=httpx.MockTransport(answer))
+    made = HttpGateway(
+        "http://stack",
+        TOKEN,
+        transport=httpx.MockTransport(answer),
+        monotonic=told.now,
+        sleep=told.sleep,
+    )
     return made, seen
 
 
@@ -79,22 +97,25 @@ async def test_long_texts_make_smaller_requests() -> None:
     assert len(seen) == 2
 
 
-async def test_a_busy_stack_is_asked_again_when_it_says_so(slept: list[float]) -> None:
+async def test_a_busy_stack_is_asked_again_when_it_says_so() -> None:
+    clock = Clock()
     busy = problem(Kind.STORE_BUSY, **{"retry-after": "2"})
-    made, seen = gateway(busy, httpx.ConnectError("x"), httpx.Response(200, json=STANDING))
+    made, seen = gateway(
+        busy, httpx.ConnectError("x"), httpx.Response(200, json=STANDING), clock=clock
+    )
     assert (await made.standing("talk")).status == "leased"
     assert len(seen) == 3
-    assert slept == [2.0, 0.5]
+    assert clock.waits == [2.0, 0.5]
 
 
-async def test_a_rate_limit_is_waited_for_beyond_the_patience(slept: list[float]) -> None:
+async def test_a_rate_limit_is_waited_for_beyond_the_patience() -> None:
+    clock = Clock()
     limited = [problem(Kind.RATE_LIMITED, **{"retry-after": "30"})] * 5
     done = {"conversation": {"id": "t", "status": "processing", "discarded": False}}
-    made, _ = gateway(
-        *limited, httpx.Response(200, json={**done, "job_id": "j", "status": "queued"})
-    )
+    admitted = httpx.Response(200, json={**done, "job_id": "j", "status": "queued"})
+    made, _ = gateway(*limited, admitted, clock=clock)
     await made.admit("talk", force=False)
-    assert slept == [30.0] * 5
+    assert clock.waits == [30.0] * 5
 
 
 @pytest.mark.parametrize(
@@ -124,9 +145,7 @@ async def test_an_answer_that_ends_it_is_told_by_a_bounded_word(
     assert TOKEN not in str(told.value) + told.value.remedy
 
 
-async def test_an_unreachable_stack_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(1_000))
-    monkeypatch.setattr(remote.time, "monotonic", lambda: float(next(clock)))
+async def test_an_unreachable_stack_is_not_waited_for_long() -> None:
     made, seen = gateway(httpx.ConnectError("canary"))
     with pytest.raises(CommandError) as told:
         await made.store(transcript(1))

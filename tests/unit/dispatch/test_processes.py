@@ -54,11 +54,11 @@ def test_a_killed_process_is_dead_and_its_lead_is_free_at_once(tmp_path: Path) -
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     assert registry.dead(claim)
-    assert election.campaign() and election.leads
+    assert [election.campaign(), election.leads] == [True, True]
     assert registry.sweep() == 1
     assert registry.dead(claim)
     election.resign()
     election.resign()
-    assert not election.leads
+    assert [election.leads] == [False]
     registry.close()
     holder.stdout.close()

@@ -113,9 +113,15 @@ def test_every_reason_has_a_sentence_and_every_failure_code_an_advice() -> None:
 
 
 BASE: dict[str, Any] = {
-    **{"job_id": "id", "uid": "u", "conversation_id": "c", "finalization_revision": 1},
-    **{"requires_byok": False, "force_process": False, "created_at": EARLIER},
-    **{"updated_at": EARLIER, "dispatched_at": EARLIER},
+    "job_id": "id",
+    "uid": "u",
+    "conversation_id": "c",
+    "finalization_revision": 1,
+    "requires_byok": False,
+    "force_process": False,
+    "created_at": EARLIER,
+    "updated_at": EARLIER,
+    "dispatched_at": EARLIER,
 }
 
 

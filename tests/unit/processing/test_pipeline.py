@@ -205,7 +205,12 @@ async def test_a_run_on_the_users_keys_gets_them_and_their_repr_tells_nothing(
     tmp_path: Path,
 ) -> None:
     asked: list[Request] = []
-    processor = FakeProcessor(memories=lambda request: asked.append(request) or [])
+
+    def memories(request: Request) -> list[Memory]:
+        asked.append(request)
+        return []
+
+    processor = FakeProcessor(memories=memories)
     async with Workshop(tmp_path, processor) as workshop:
         job = await workshop.admitted(byok=True, holds_keys=True)
         result = await workshop.run(job, keys={"openai": "canary-key"})

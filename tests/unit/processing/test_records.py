@@ -60,7 +60,7 @@ def refused(call: Any, value: object) -> None:
         Enrichment("t", "o", None),  # type: ignore[arg-type]
         Enrichment("t", "o", "work", None),  # type: ignore[arg-type]
         Enrichment("t", "o", "work", "text"),  # type: ignore[arg-type]
-        Enrichment("t", "o", "work", (i for i in ())),  # type: ignore[arg-type]
+        Enrichment("t", "o", "work", iter(())),  # type: ignore[arg-type]
         Enrichment("t", "o", "work", ("text",)),  # type: ignore[arg-type]
         Enrichment("t", "o", "work", (ActionItem(ODD),)),
         Enrichment("t", "o", "work", (ActionItem("a", ODD),)),
@@ -82,7 +82,7 @@ def test_what_is_no_record_is_refused_with_its_own_code(value: object) -> None:
         "text",
         b"bytes",
         {},
-        (m for m in ()),
+        iter(()),
         ["text"],
         [None],
         [Memory(ODD)],
