@@ -34,7 +34,8 @@ class Admission:
         job = answer.job
         if answer.changed and job is not None and answer.did is Verb.ADMIT:
             self._signals.emit(Event.JOB_ADMITTED, job_id=job.job_id)
-        if job is not None and waits_for_worker(job) and job.lease_epoch == 0:
+        opened = answer.changed or (job is not None and job.lease_epoch == 0)
+        if job is not None and opened and waits_for_worker(job):
             await hand_over(self._dispatcher, self._signals, job)
         return answer
 

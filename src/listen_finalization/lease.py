@@ -20,8 +20,10 @@ from listen_finalization.errors import (
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.ports import Outbox
 
-TRIES = 4
-"""How often a command is sent while the store is in trouble; repeats are harmless."""
+PATIENCE = 1.1
+"""Seconds of waiting for a store in trouble, where waiting longer has no use of its own."""
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 
 RENEWAL_HASTE = 5
 """By how much sooner than usual a renewal follows one that the store did not take."""
@@ -37,21 +39,22 @@ class ConversationLostError(ListenFinalizationError):
     """The conversation is gone or no longer ours; the job was fenced."""
 
 
-async def apply_again(outbox: Outbox, command: Command) -> Answer:
-    """Apply a command, again while the store is in trouble, for about a second of waiting.
+async def apply_again(outbox: Outbox, command: Command, *, patience: float = PATIENCE) -> Answer:
+    """Apply a command, again while the store is in trouble, for `patience` seconds of waiting.
 
     A commit whose answer was lost is recognised by the repeat. Raises `StoreError`.
     """
-    for attempt in range(TRIES):
+    waited, wait = 0.0, _FIRST_WAIT
+    while True:
         try:
             return await outbox.apply(command)
         except _HOPELESS:
             raise
         except StoreError:
-            if attempt == TRIES - 1:
+            if waited + wait > patience:
                 raise
-            await asyncio.sleep(0.05 * 4**attempt)
-    raise AssertionError
+        await asyncio.sleep(wait)
+        waited, wait = waited + wait, min(4 * wait, _LONGEST_WAIT)
 
 
 class Lease:
@@ -67,6 +70,7 @@ class Lease:
         self._outbox = outbox
         self._actor = actor
         self._signals = signals
+        self._patience = max(length / SECOND, PATIENCE)
         self._every = length / SECOND / RENEWALS_PER_LEASE
         self._lane = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
@@ -121,15 +125,15 @@ class Lease:
     ) -> Job:
         """Write a checkpoint and return the row; no effect may happen before this returns.
 
-        One that stores something is sent again while the store is in trouble: what it holds was
-        paid for. An empty one, a renewal, is left to the next.
+        One that stores something is sent again for a whole lease while the store is in trouble:
+        what it holds was paid for. An empty one, a renewal, is left to the next.
 
         Raises `OwnershipLostError`, `ConversationLostError` or `StoreError`.
         """
         command = Checkpoint(self._claim, self._actor, effects, results, memories)
         async with self._lane:
             if effects or results or memories:
-                answer = await apply_again(self._outbox, command)
+                answer = await apply_again(self._outbox, command, patience=self._patience)
             else:
                 answer = await self._outbox.apply(command)
         return self._owned(answer)
@@ -147,10 +151,14 @@ class Lease:
         return answer.job
 
     async def settle(self, command: OwnedCommand) -> Answer:
-        """Send a settling command, again while the store is in trouble. Raises `StoreError`."""
+        """Send a settling command, again for a whole lease while the store is in trouble.
+
+        An expired lease still owns, so that a store which is away costs no attempt. Raises
+        `StoreError`.
+        """
         await self.stop()
         async with self._lane:
-            return await apply_again(self._outbox, command)
+            return await apply_again(self._outbox, command, patience=self._patience)
 
 
 def refused_ownership(answer: Answer) -> bool:

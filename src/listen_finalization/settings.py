@@ -32,7 +32,6 @@ from listen_finalization.domain.job import seconds
 from listen_finalization.domain.policy import Policy
 from listen_finalization.errors import SettingsError
 
-DAY = 86_400
 _HEADLINE = "settings that cannot work:"
 __all__ = [
     "BY_FIELD",
@@ -107,17 +106,13 @@ class Settings:
     finalize_per_minute: int = setting("LISTEN_FINALIZATION_FINALIZE_PER_MINUTE", "count",
         default="60", embedded="6000", high=60_000,
         about="finalize requests that one user may make in a minute, in each process")
-    retention_days: int = setting("LISTEN_FINALIZATION_RETENTION_DAYS", "days", default="30",
-        high=3_650, about="how long completed jobs are kept")
-    byok_abandon_days: int | None = setting("LISTEN_FINALIZATION_BYOK_ABANDON_DAYS", "days",
-        high=3_650, about="age at which a job that waits for keys is given up; unset: it waits")
     shutdown_grace_seconds: float = setting("LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS", "seconds",
         default="8", high=600,
         about="how long runs may go on at shutdown before they release their lease")
     processor: str = setting("LISTEN_FINALIZATION_PROCESSOR", "processor", default="extractive",
         about="what makes the record of a conversation")
     delivery_timeout_seconds: float = setting("LISTEN_FINALIZATION_DELIVERY_TIMEOUT_SECONDS",
-        "seconds", default="10", high=300, about="how long one delivery to a destination may take")
+        "seconds", default="10", high=60, about="how long one delivery to a destination may take")
     admit_loopback_destinations: bool = setting("LISTEN_FINALIZATION_ADMIT_LOOPBACK_DESTINATIONS",
         "flag", default="false",
         about="whether deliveries may go to this machine; embedded mode only")
@@ -187,7 +182,6 @@ class Settings:
         """Return the numbers that decisions need; in embedded mode the outbox is the queue."""
         queued = self.dispatch_mode is not EMBEDDED
         wait = seconds(self.reconcile_stale_seconds) if queued else 0
-        abandon = self.byok_abandon_days
         return Policy(
             lease=seconds(self.lease_seconds),
             max_attempts=self.tasks_max_attempts,
@@ -196,8 +190,6 @@ class Settings:
             backoff=seconds(self.backoff_seconds),
             backoff_limit=seconds(self.backoff_limit_seconds),
             session_limit=seconds(self.session_limit_seconds),
-            abandon_after=None if abandon is None else seconds(abandon * DAY),
-            retention=seconds(self.retention_days * DAY),
         )
 
     def inequalities(self) -> tuple[budgets.Inequality, ...]:

@@ -15,7 +15,7 @@ from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.dispatch.embedded import EmbeddedDispatcher
 from listen_finalization.dispatch.processes import Election, ProcessRegistry
 from listen_finalization.domain.budgets import DispatchMode
-from listen_finalization.errors import SettingsError
+from listen_finalization.errors import SettingsError, StoreUnavailableError
 from listen_finalization.finalizer import Finalizer
 from listen_finalization.http.app import Services, build_app
 from listen_finalization.http.health import slots_part, store_part
@@ -152,7 +152,7 @@ class Stack:
 
     async def __aenter__(self) -> Self:
         await self._sender.__aenter__()
-        self.registry.sweep()
+        self.registry.prune()
         self.dispatcher.start(self._client)
         self._rounds.start()
         return self
@@ -177,5 +177,8 @@ def _directory(settings: Settings) -> Path:
         raise SettingsError(
             "LISTEN_FINALIZATION_DISPATCH_MODE: this version runs the embedded mode only"
         )
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailableError from error
     return settings.data_dir

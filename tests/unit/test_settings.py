@@ -75,7 +75,7 @@ def test_each_field_is_backed_by_exactly_one_setting() -> None:
 
     assert [*BY_FIELD, "given"] == fields
     assert list(SETTINGS) == list(BY_FIELD.values())
-    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 28
+    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 26
 
 
 @pytest.mark.parametrize(("field", "one"), BY_FIELD.items(), ids=BY_FIELD.keys())
@@ -112,8 +112,6 @@ def test_the_defaults_are_those_of_the_seed_and_the_contract() -> None:
         f"{PREFIX}BACKOFF_SECONDS": "10",
         f"{PREFIX}BACKOFF_LIMIT_SECONDS": "600",
         f"{PREFIX}FINALIZE_PER_MINUTE": "60",
-        f"{PREFIX}RETENTION_DAYS": "30",
-        f"{PREFIX}BYOK_ABANDON_DAYS": UNSET,
         f"{PREFIX}SHUTDOWN_GRACE_SECONDS": "8",
         PROCESSOR: "extractive",
         f"{PREFIX}DELIVERY_TIMEOUT_SECONDS": "10",
@@ -511,8 +509,6 @@ def test_every_number_of_the_policy_comes_from_its_setting() -> None:
         f"{PREFIX}BACKOFF_SECONDS": "3",
         f"{PREFIX}BACKOFF_LIMIT_SECONDS": "44",
         f"{PREFIX}SESSION_LIMIT_SECONDS": "55",
-        f"{PREFIX}RETENTION_DAYS": "2",
-        f"{PREFIX}BYOK_ABANDON_DAYS": "9",
     }
     assert Settings.from_environment(env).policy() == Policy(
         lease=seconds(33),

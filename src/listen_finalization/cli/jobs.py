@@ -47,9 +47,11 @@ def list_jobs(
     page, now = _read(data, read)
     if output == "json":
         shown = [job_views.view(job, now) for job in page.jobs]
-        print_json({"jobs": shown, "cursor": page.cursor})
+        print_json({"jobs": shown, "cursor": page.cursor, "unreadable": list(page.unreadable)})
         return
     print_table(job_views.COLUMNS, [job_views.row(job, now) for job in page.jobs])
+    for job_id in page.unreadable:
+        say(f"unreadable: {job_id}: of a newer version, or damaged", to_stderr=True)
     if page.cursor is not None:
         say(f"more: --cursor {page.cursor}", to_stderr=True)
 

@@ -6,9 +6,61 @@ import contextlib
 import fcntl
 import os
 import secrets
+import weakref
 from pathlib import Path
 
 _ID_DIGITS = 16
+
+
+class HeldLock:
+    """An exclusive lock on an open file, this process's alone.
+
+    A lock belongs to the open file, which a fork shares: the child closes its copy at once, or
+    the lock would outlive its owner. Giving up unlocks before it closes, for the same reason.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """Hold the lock that the caller has taken on `descriptor`."""
+        self._descriptor: int | None = descriptor
+        self._pid = os.getpid()
+        _HELD.add(self)
+
+    @property
+    def ours(self) -> bool:
+        return self._descriptor is not None and self._pid == os.getpid()
+
+    def give_up(self) -> None:
+        """Unlock and close. May be called again; does nothing in a child."""
+        if self.ours and self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            os.close(self._descriptor)
+        self._descriptor = None
+
+    def leave_to_parent(self) -> None:
+        """Close the copy that a fork made, which leaves the parent's lock as it is."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+        self._descriptor = None
+
+
+_HELD: weakref.WeakSet[HeldLock] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for lock in tuple(_HELD):
+        lock.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_all)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class ProcessRegistry:
@@ -32,22 +84,22 @@ class ProcessRegistry:
             self._file = self._path(self._id)
             descriptor = os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._descriptor = descriptor
+            self._lock = HeldLock(descriptor)
             if self._file.exists():
                 return
-            os.close(descriptor)
+            self._lock.give_up()
 
     def _path(self, process_id: str) -> Path:
         return self._directory / f"{process_id}.lock"
 
     def new_claim_id(self) -> str:
         """Mint a claim id: this process's id, then 64 random bits, as 32 hex digits."""
-        if self._pid != os.getpid():
-            self._register()
+        self._own()
         return self._id + secrets.token_hex(_ID_DIGITS // 2)
 
     def dead(self, claim_id: str) -> bool:
         """Whether the process that minted the claim id is provably dead."""
+        self._own()
         process_id = claim_id[:_ID_DIGITS]
         if process_id == self._id or len(claim_id) != 2 * _ID_DIGITS:
             return False
@@ -58,7 +110,12 @@ class ProcessRegistry:
         self._known_dead.add(process_id)
         return True
 
-    def sweep(self) -> int:
+    def _own(self) -> None:
+        """Register anew after a fork: the id was the parent's."""
+        if self._pid != os.getpid():
+            self._register()
+
+    def prune(self) -> int:
         """Delete the lock files of dead processes; return how many there were."""
         found = [path for path in self._directory.glob("*.lock") if path != self._file]
         dead = [path for path in found if _lock_is_free(path)]
@@ -70,8 +127,7 @@ class ProcessRegistry:
         """Leave: from now on this process counts as dead."""
         if self._pid == os.getpid():
             self._file.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                os.close(self._descriptor)
+            self._lock.give_up()
 
 
 def _lock_is_free(path: Path) -> bool:
@@ -80,12 +136,9 @@ def _lock_is_free(path: Path) -> bool:
     except FileNotFoundError:
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return _try_lock(descriptor)
     finally:
         os.close(descriptor)
-    return True
 
 
 class Election:
@@ -93,28 +146,25 @@ class Election:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor: int | None = None
-        self._pid = os.getpid()
+        self._lock: HeldLock | None = None
 
     @property
     def leads(self) -> bool:
-        return self._descriptor is not None and self._pid == os.getpid()
+        return self._lock is not None and self._lock.ours
 
     def campaign(self) -> bool:
         """Take the lead where nobody has it; True while this process leads."""
         if self.leads:
             return True
         descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _try_lock(descriptor):
             os.close(descriptor)
             return False
-        self._descriptor, self._pid = descriptor, os.getpid()
+        self._lock = HeldLock(descriptor)
         return True
 
     def resign(self) -> None:
         """Give the lead up. May be called again."""
-        if self.leads and self._descriptor is not None:
-            os.close(self._descriptor)
-        self._descriptor = None
+        if self._lock is not None:
+            self._lock.give_up()
+        self._lock = None

@@ -18,6 +18,7 @@ from listen_finalization.domain.decision import (
     unchanged,
 )
 from listen_finalization.domain.ending import fenced
+from listen_finalization.domain.identity import identifier_fault
 from listen_finalization.domain.job import Instant, Job
 from listen_finalization.domain.opening import first_status, fresh, named
 
@@ -25,7 +26,8 @@ from listen_finalization.domain.opening import first_status, fresh, named
 def admit(job: Job | None, command: Admit, facts: Facts) -> Step:
     """Decide an admission; `job` is the row that the conversation names, if there is one."""
     conversation = facts.conversation
-    if conversation is None or conversation.deleted:
+    misnamed = identifier_fault(command.uid) or identifier_fault(command.conversation_id)
+    if conversation is None or conversation.deleted or misnamed:
         return Refused(RefusalCode.CONVERSATION_NOT_FOUND)
     present = job if job is not None and conversation.names(job) else None
     if present is not None and conversation.status is not ConversationStatus.IN_PROGRESS:

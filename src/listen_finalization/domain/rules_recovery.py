@@ -54,7 +54,8 @@ def present_keys(job: Job, command: PresentKeys, facts: Facts) -> Answer:
         return Refused(RefusalCode.NOT_BYOK, job)
     if not guards.conversation_ours(conversation, job):
         return fenced(job, command.actor, facts.now)
-    if job.status is Status.QUEUED:
+    waits = job.reconcile_after_at is not None and job.reconcile_after_at > facts.now
+    if job.status is Status.QUEUED and waits:
         return unchanged(job, Verb.PRESENT_KEYS)
     after = moved(
         job,

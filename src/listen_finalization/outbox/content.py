@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from listen_finalization.domain.identity import identifier_fault
 from listen_finalization.domain.job import Instant
 from listen_finalization.errors import ConversationClosedError, ValueRefusedError
 from listen_finalization.outbox.codec import dumps
@@ -103,6 +104,8 @@ class ContentWriter:
 
 def _refuse_unstorable(operation: Append) -> None:
     """Raise `ValueRefusedError` for what SQLite would store as something else."""
+    if identifier_fault(operation.uid) or identifier_fault(operation.conversation_id):
+        raise ValueRefusedError
     times = [time for s in operation.segments for time in (s.start, s.end)]
     if operation.photos < 0 or not all(map(math.isfinite, times)):
         raise ValueRefusedError

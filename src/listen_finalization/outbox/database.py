@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import sqlite3
 import time
@@ -32,9 +34,12 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     `StoreUnavailableError`, `StoreBusyError` or `StoreBrokenError`.
     """
     try:
+        _only_for_us(path)
         connection = sqlite3.connect(
             path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=128
         )
+    except OSError as error:
+        raise StoreUnavailableError from error
     except sqlite3.Error as error:
         raise fault_of(error) from error
     try:
@@ -43,6 +48,12 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         connection.close()
         raise fault_of(error) from error
     return connection
+
+
+def _only_for_us(path: Path) -> None:
+    """Make a new file readable by its owner alone; SQLite gives its journals the same mode."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _configure(connection: sqlite3.Connection, read_only: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from listen_finalization.domain.commands import Command
+from listen_finalization.domain.commands import Checkpoint, Command
 from listen_finalization.domain.job import Instant
 from listen_finalization.domain.policy import Policy
 from listen_finalization.errors import (
@@ -32,13 +32,16 @@ from listen_finalization.outbox.database import (
     rollback,
 )
 from listen_finalization.outbox.faults import again, fault_of
-from listen_finalization.outbox.operations import Operation
+from listen_finalization.outbox.operations import Append, Operation
 
 Reply = Any
 """An operation's answer, or the exception that it is to raise."""
 
 CHECKPOINT_EVERY = 256
-"""Operations after which the WAL's frames are moved into the main file."""
+"""Operations after which the WAL's frames are moved into the main file; long text counts more."""
+
+_WEIGHT_OF = 32_768
+"""Characters of text that count as one operation more, so that the WAL stays within some MiB."""
 
 _COMMANDS = frozenset(get_args(Command))
 
@@ -111,7 +114,7 @@ class SqliteEngine:
         fault = self._woken()
         if fault is not None:
             return [again(fault) for _ in operations]
-        self._written += len(operations)
+        self._written += sum(map(_weight, operations))
         replies = self._together(operations) if len(operations) > 1 else None
         return self._one_by_one(operations) if replies is None else replies
 
@@ -223,3 +226,14 @@ class SqliteEngine:
         if type(operation) in _COMMANDS:
             return self._commands.apply(operation, now)
         return self._content.apply(operation, now)
+
+
+def _weight(operation: Operation) -> int:
+    """Count an operation by what it adds to the WAL."""
+    match operation:
+        case Append(segments=segments):
+            return 1 + sum(len(segment.text) for segment in segments) // _WEIGHT_OF
+        case Checkpoint(results=results):
+            return 1 + sum(len(result.payload) for result in results) // _WEIGHT_OF
+        case _:
+            return 1

@@ -131,11 +131,12 @@ def record(connection: sqlite3.Connection, uid: str, conversation_id: str) -> Re
     if row is None:
         return None
     found = connection.execute(STATEMENTS["read_memories"], place).fetchall()
-    memories = tuple(Memory(text, tuple(json.loads(sources))) for text, sources in found)
-    return Record(decode_conversation(row), _structured(row[CONVERSATION_COLUMNS]), memories)
+    memories = tuple(Memory(text, tuple(_decoded(sources))) for text, sources in found)
+    return Record(decode_conversation(row), _decoded(row[CONVERSATION_COLUMNS]), memories)
 
 
-def _structured(text: str | None) -> Any:
+def _decoded(text: str | None) -> Any:
+    """Return the value of a structured column. Raises `RowUnreadableError` for a damaged one."""
     try:
         return json.loads(text) if text else None
     except ValueError as error:
@@ -151,8 +152,7 @@ def content(connection: sqlite3.Connection, uid: str, conversation_id: str) -> C
     segments = tuple(
         Segment(*found) for found in connection.execute(STATEMENTS["read_segments"], place)
     )
-    calendar = json.loads(context) if context else None
-    return Content(segments, version, language, photos, bool(byok), calendar)
+    return Content(segments, version, language, photos, bool(byok), _decoded(context))
 
 
 def results(connection: sqlite3.Connection, job_id: str) -> Mapping[tuple[Step, int], str]:
@@ -162,14 +162,23 @@ def results(connection: sqlite3.Connection, job_id: str) -> Mapping[tuple[Step, 
 
 def row_of(connection: sqlite3.Connection, kind: str, key: str) -> Row | None:
     found = connection.execute(STATEMENTS["get_row"], (kind, key)).fetchone()
-    return None if found is None else Row(key, json.loads(found[0]), found[1])
+    return None if found is None else Row(key, _decoded(found[0]), found[1])
 
 
 def rows_of(connection: sqlite3.Connection, kind: str, prefix: str, limit: int) -> tuple[Row, ...]:
+    """Return rows by key; a damaged one is left out, so that it stands in nobody's way."""
     _refuse_limit(limit)
     bounds = (kind, prefix, _after(prefix), limit)
     found = connection.execute(STATEMENTS["list_rows"], bounds).fetchall()
-    return tuple(Row(key, json.loads(value), version) for key, value, version in found)
+    rows = (_row(*line) for line in found)
+    return tuple(row for row in rows if row is not None)
+
+
+def _row(key: str, value: str, version: int) -> Row | None:
+    try:
+        return Row(key, _decoded(value), version)
+    except RowUnreadableError:
+        return None
 
 
 def _after(prefix: str) -> str | bytes:

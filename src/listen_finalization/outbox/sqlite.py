@@ -49,14 +49,9 @@ class SqliteStore:
         policy: Policy,
         *,
         clock: Callable[[], Instant] | None = None,
-        on_commit: Callable[[], None] = lambda: None,
     ) -> None:
-        """Open or create the file. Raises the faults of `SqliteEngine`.
-
-        `on_commit` is called in the writing thread after each commit of this process.
-        """
+        """Open or create the file. Raises the faults of `SqliteEngine`."""
         self._arguments = (path, policy, clock)
-        self._on_commit = on_commit
         self._open()
         self.outbox = SqliteOutbox(self)
         self.conversations = SqliteConversations(self)
@@ -66,7 +61,7 @@ class SqliteStore:
     def _open(self) -> None:
         path, policy, clock = self._arguments
         self._engine = SqliteEngine(path, policy, clock=clock)
-        self._writer = Writer(self._engine, on_commit=self._on_commit)
+        self._writer = Writer(self._engine)
         self._reader = Reader(path)
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from listen_finalization.errors import StoreUnavailableError
 from listen_finalization.outbox.engine import Reply, SqliteEngine
 from listen_finalization.outbox.faults import fault_of
 from listen_finalization.outbox.operations import Operation
-
-_LOG = logging.getLogger(__name__)
 
 BATCH = 64
 """How many transitions share one commit at most (contract 16)."""
@@ -26,9 +23,8 @@ _Waiting = tuple[Operation, asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 class Writer:
     """Runs the engine in one thread; `submit` may be called from any event loop."""
 
-    def __init__(self, engine: SqliteEngine, *, on_commit: Callable[[], None]) -> None:
+    def __init__(self, engine: SqliteEngine) -> None:
         self._engine = engine
-        self._on_commit = on_commit
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
         self._gate = threading.Lock()
@@ -70,11 +66,7 @@ class Writer:
                 return
 
     def _tidy(self) -> None:
-        """Do what no caller waits for; a fault of the listener's must not end the thread."""
-        try:
-            self._on_commit()
-        except Exception:  # noqa: BLE001 - whatever it is, it is not the callers' trouble
-            _LOG.error("outbox.commit_listener_failed")
+        """Do what no caller waits for."""
         with self.at_rest:
             self._engine.checkpoint()
 

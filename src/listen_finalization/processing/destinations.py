@@ -7,8 +7,9 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from listen_finalization.domain.identity import identifier_fault
 from listen_finalization.domain.job import MAX_DELIVERIES
-from listen_finalization.errors import ListenFinalizationError
+from listen_finalization.errors import ListenFinalizationError, ValueRefusedError
 from listen_finalization.ports import Records, Row
 from listen_finalization.processing.delivery import Destination
 from listen_finalization.processing.signing import parse_secret
@@ -38,8 +39,11 @@ class Destinations:
     async def add(self, uid: str, destination_id: str, url: str) -> str:
         """Store or replace a destination and return its new signing secret, shown this once.
 
-        Raises `InvalidDeliveryError` for a bad id or address and `TooManyDestinationsError`.
+        Raises `InvalidDeliveryError` for a bad id or address, `ValueRefusedError` for a uid that
+        could name another's destinations, and `TooManyDestinationsError`.
         """
+        if identifier_fault(uid) is not None:
+            raise ValueRefusedError
         secret = new_secret()
         Destination(id=destination_id, url=url, secret=parse_secret(secret), enabled=True)
         others = {d.id for d in await self.of(uid)} - {destination_id}

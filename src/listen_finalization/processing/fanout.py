@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Container
 from dataclasses import replace
 from typing import Protocol
@@ -10,7 +11,8 @@ from typing import Protocol
 from listen_finalization.domain.codes import EffectCode, EffectState, Step
 from listen_finalization.domain.effect_key import delivery_id, idempotency_key
 from listen_finalization.domain.job import MAX_DELIVERIES, Effect, Job
-from listen_finalization.lease import Lease
+from listen_finalization.errors import StoreError
+from listen_finalization.lease import ConversationLostError, Lease, OwnershipLostError
 from listen_finalization.processing.delivery import Delivery, DeliveryResult, Destination, Verdict
 from listen_finalization.processing.destinations import Destinations
 
@@ -63,10 +65,12 @@ class Fanout:
         tasks = {
             asyncio.ensure_future(self._deliver(lease.job, line, known, body)) for line in leaving
         }
+        noted: set[asyncio.Task[Effect]] = set()
         try:
-            await _note(lease, tasks)
+            await _note(lease, tasks, noted)
         finally:
             await _cancelled(tasks)
+            await _note_rest(lease, tasks - noted)
         return all(line.final for line in lease.job.deliveries)
 
     async def _deliver(
@@ -93,7 +97,9 @@ def _marked(line: Effect, known: Container[str | None]) -> Effect:
     return replace(line, state=EffectState.SENT, code=None, tries=line.tries + 1)
 
 
-async def _note(lease: Lease, tasks: set[asyncio.Task[Effect]]) -> None:
+async def _note(
+    lease: Lease, tasks: set[asyncio.Task[Effect]], noted: set[asyncio.Task[Effect]]
+) -> None:
     """Write results within a second of their coming, at most one write a second."""
     waiting = set(tasks)
     while waiting:
@@ -102,6 +108,15 @@ async def _note(lease: Lease, tasks: set[asyncio.Task[Effect]]) -> None:
             more, waiting = await asyncio.wait(waiting, timeout=NOTE_EVERY)
             ended |= more
         await lease.prove(tuple(task.result() for task in ended))
+        noted |= ended
+
+
+async def _note_rest(lease: Lease, unnoted: set[asyncio.Task[Effect]]) -> None:
+    """Note answers that had come when the run was ended: what got its 2xx is not called again."""
+    ended = tuple(task.result() for task in unnoted if not task.cancelled())
+    if ended and not lease.lost:
+        with contextlib.suppress(StoreError, OwnershipLostError, ConversationLostError):
+            await lease.prove(ended)
 
 
 async def _cancelled(tasks: set[asyncio.Task[Effect]]) -> None:

@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import httpcore
@@ -26,7 +26,7 @@ from listen_finalization.processing.addresses import (
 MAX_ADDRESSES = 4
 ATTEMPT_SECONDS = 2.0
 """How long one address may take to connect before the next is tried; the last one may take all."""
-RESOLVER_THREADS = 8
+RESOLVER_THREADS = 64
 READ_BYTES = 1_024
 """The most that is read from a receiver at once, so that bounds on its answer are exact."""
 SocketOption = (
@@ -51,22 +51,38 @@ class Resolver(Protocol):
 
 
 class SystemResolver:
-    """Asks the operating system, in threads of its own.
+    """Asks the operating system, each lookup in a thread of its own that no exit waits for.
 
-    A lookup cannot be cancelled; it keeps its thread until the system gives up. With threads of
-    its own it delays other lookups at most, not the process's other blocking work. Nothing is
-    logged, in asyncio's debug mode either.
+    A lookup cannot be cancelled; it keeps its thread until the system gives up. At most
+    `RESOLVER_THREADS` are under way: one more is answered with `NameResolutionError` at once, so
+    that names which never resolve hold up neither the process nor the other lookups.
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolver")
+        self._under_way = threading.Semaphore(RESOLVER_THREADS)
 
     async def __call__(self, host: str, port: int, /) -> Sequence[str]:
+        if not self._under_way.acquire(blocking=False):
+            raise NameResolutionError
         loop = asyncio.get_running_loop()
-        answers = await loop.run_in_executor(self._threads, _look_up, host, port)
+        answer: asyncio.Future[tuple[str, ...]] = loop.create_future()
+
+        def ask() -> None:
+            found = _look_up(host, port)
+            self._under_way.release()
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
+                loop.call_soon_threadsafe(_tell, answer, found)
+
+        threading.Thread(target=ask, name="resolver", daemon=True).start()
+        answers = await answer
         if not answers:
             raise NameResolutionError
         return answers
+
+
+def _tell(answer: asyncio.Future[tuple[str, ...]], found: tuple[str, ...]) -> None:
+    if not answer.done():
+        answer.set_result(found)
 
 
 def _look_up(host: str, port: int) -> tuple[str, ...]:

@@ -208,7 +208,7 @@ def test_a_data_directory_that_cannot_be_made_is_told(cli: Cli, tmp_path: Path) 
     (tmp_path / "file").write_text("x")
     ran = cli("finalize", TWO[0], "--data", tmp_path / "file" / "data")
     assert ran.code == ExitCode.UNAVAILABLE
-    assert "the operating system refused: Not a directory" in ran.err
+    assert "Check that its directory exists and is writable" in ran.err
 
 
 def test_a_temporary_directory_is_removed_after_a_fault(temporary: Path) -> None:

@@ -34,7 +34,7 @@ def test_only_a_process_that_let_its_lock_go_is_dead(tmp_path: Path) -> None:
     claim = other.new_claim_id()
     assert not mine.dead(claim)
     assert not mine.dead(mine.new_claim_id())
-    assert mine.sweep() == 0
+    assert mine.prune() == 0
     other.close()
     assert mine.dead(claim)
     assert mine.dead("0" * 32)  # its lock file is gone
@@ -55,7 +55,7 @@ def test_a_killed_process_is_dead_and_its_lead_is_free_at_once(tmp_path: Path) -
     holder.wait()
     assert registry.dead(claim)
     assert [election.campaign(), election.leads] == [True, True]
-    assert registry.sweep() == 1
+    assert registry.prune() == 1
     assert registry.dead(claim)
     election.resign()
     election.resign()

@@ -85,14 +85,6 @@ async def test_closed_store_answers_that_it_is_unavailable(store: SqliteStore) -
         store.data_version()
 
 
-async def test_listener_hears_of_commits(path: Path) -> None:
-    heard: list[int] = []
-    store = SqliteStore(path, Policy(), on_commit=lambda: heard.append(1))
-    await store.write(append("c"))
-    store.close()
-    assert heard
-
-
 async def test_broken_store_answers_no_reads_either(store: SqliteStore, path: Path) -> None:
     await store.write(append("c"))
     await asyncio.to_thread(path.unlink)

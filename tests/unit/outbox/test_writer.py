@@ -54,7 +54,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(store: SqliteEngine) -> Iterator[Writer]:
-    made = Writer(store, on_commit=lambda: None)
+    made = Writer(store)
     yield made
     made.close()
 
@@ -103,7 +103,7 @@ async def test_cancelled_caller_takes_nobody_with_it(
 async def test_close_finishes_what_was_submitted_and_can_be_repeated(
     store: SqliteEngine, path: Path
 ) -> None:
-    writer = Writer(store, on_commit=lambda: None)
+    writer = Writer(store)
     waiting = [asyncio.ensure_future(writer.submit(append(f"c{n}"))) for n in range(100)]
     await asyncio.sleep(0)
     await asyncio.gather(*(asyncio.to_thread(writer.close) for _ in range(3)))
@@ -115,7 +115,7 @@ async def test_close_finishes_what_was_submitted_and_can_be_repeated(
 
 
 def test_racing_close_leaves_no_caller_waiting(store: SqliteEngine) -> None:
-    writer = Writer(store, on_commit=lambda: None)
+    writer = Writer(store)
     outcomes: list[Any] = []
 
     def submit() -> None:
@@ -183,25 +183,12 @@ async def test_fault_of_ours_is_answered_and_the_thread_goes_on(
     assert await writer.submit(append("c")) == 1
 
 
-async def test_listener_that_raises_does_not_end_the_thread(store: SqliteEngine) -> None:
-    called = threading.Semaphore(0)
-
-    def listener() -> None:
-        called.release()
-        raise RuntimeError
-
-    writer = Writer(store, on_commit=listener)
-    assert [await writer.submit(append(name)) for name in ("a", "b")] == [1, 1]
-    writer.close()
-    assert [called.acquire(timeout=0) for _ in range(3)] == [True, True, False]
-
-
 async def test_every_caller_gets_an_error_object_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, connection = faulty_engine(tmp_path / "other.db", monkeypatch)
     connection.fault = fails("BEGIN", sqlite3.SQLITE_FULL)
-    writer = Writer(store, on_commit=lambda: None)
+    writer = Writer(store)
     answers = await submitted(writer, [append(f"c{n}") for n in range(8)])
     writer.close()
     assert {type(answer) for answer in answers} == {StoreFullError}

@@ -85,6 +85,7 @@ async def unreadable_rows_do_not_end_a_list(subject: Subject) -> None:
         await subject.set_job(newer.job_id, fields)
         page = await subject.outbox.list(limit=10)
         assert [job.job_id for job in page.jobs] == [healthy.job_id]
+        assert page.unreadable == (newer.job_id,)
 
 
 async def set_aside_moves_the_due_time_as_it_was_seen_and_nothing_else(subject: Subject) -> None:
