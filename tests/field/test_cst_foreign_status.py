@@ -68,4 +68,4 @@ async def test_a_foreign_conversation_costs_the_same_reads_as_none(tmp_path: Pat
                 await client.get(f"/v1/conversations/{key}/finalization")
                 await client.post(f"/v1/conversations/{key}/finalize")
                 costs.add(tuple(calls))
-        assert costs == {("record",)}
+        assert costs == {("standing",)}

@@ -518,6 +518,4 @@ def test_every_number_of_the_policy_comes_from_its_setting() -> None:
         backoff=seconds(3),
         backoff_limit=seconds(44),
         session_limit=seconds(55),
-        abandon_after=seconds(9 * 86_400),
-        retention=seconds(2 * 86_400),
     )

@@ -156,9 +156,11 @@ class EmbeddedDispatcher:
             self._launch(self._backlog.popleft())
 
     async def _fetch(self) -> None:
+        """Read the next due rows; one under way when the read began may stand elsewhere by now."""
+        under_way = frozenset(self._in_flight)
         page = await self._outbox.due(PAGE)
         for row in page.rows:
-            if row.job_id not in self._in_flight:
+            if row.job_id not in under_way:
                 await self._sort(row)
         if page.next_due is not None:
             due = time.monotonic() + (page.next_due - page.now) / SECOND
