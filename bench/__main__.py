@@ -15,7 +15,7 @@ from bench import admission, drain, idle, recovery, start
 from bench.figures import Row
 from bench.plan import QUICK, Bench, Plan
 from bench.process import ROOT
-from bench.product import MeasurementError, Place, log_to
+from bench.product import Place, log_to
 from bench.report import Progress, file_system, surroundings, table, write
 
 RESULTS = ROOT / "bench" / "results"
@@ -49,26 +49,32 @@ def main(given: Sequence[str] | None = None) -> int:
     place = Place(asked.dir)
     facts = surroundings(place.root)
     log_to(place.root / "product.log")
-    try:
-        rows = _measured(Bench(plan, place, progress.say), asked.only or list(MEASURES))
-    except (MeasurementError, OSError, TimeoutError) as fault:
-        print(f"error: cannot measure: {fault or type(fault).__name__}", file=sys.stderr)
-        return 1
-    finally:
-        seconds = progress.done()
-        place.close()
+    bench, names = Bench(plan, place, progress.say), asked.only or list(MEASURES)
+    rows: list[Row] = []
+    fault = _measure(bench, names, rows)
+    seconds = progress.done()
+    place.close()
     out = asked.out or RESULTS / time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime())
     write(out, rows, {**facts, "seconds": seconds, "plan": dataclasses.asdict(plan)})
     _print(rows, asked.dir, plan, f"{seconds:.0f} s, {out}")
-    return 0
+    if fault is not None:
+        told = str(fault) or type(fault).__name__
+        print(f"error: not everything could be measured: {told}", file=sys.stderr)
+    return 0 if fault is None else 1
 
 
-def _measured(bench: Bench, names: Sequence[str]) -> list[Row]:
-    rows: list[Row] = []
-    for name in names:
-        gc.collect()
-        rows += MEASURES[name](bench)
-    return rows
+def _measure(bench: Bench, names: Sequence[str], rows: list[Row]) -> Exception | None:
+    """Add the rows of the named measures; return what ended them early."""
+    try:
+        for name in names:
+            gc.collect()
+            rows += MEASURES[name](bench)
+    except KeyboardInterrupt:
+        bench.place.close()
+        raise
+    except Exception as fault:  # noqa: BLE001 - what was measured before is told all the same
+        return fault
+    return None
 
 
 def _print(rows: Sequence[Row], directory: Path, plan: Plan, ending: str) -> None:

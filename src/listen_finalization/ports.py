@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -192,14 +192,6 @@ class Dispatcher(Protocol):
         ...
 
 
-class RunLock(Protocol):
-    """An extra guard before the lease, never the authority."""
-
-    async def acquire(self, job_id: str, claim_id: str) -> bool: ...
-
-    async def release(self, job_id: str, claim_id: str) -> None: ...
-
-
 class Liveness(Protocol):
     """Knows whether the process behind a claim id is provably dead."""
 
@@ -208,6 +200,3 @@ class Liveness(Protocol):
     def new_claim_id(self) -> str:
         """Mint 128 bits, as 32 hex digits, whose first half names this process."""
         ...
-
-
-Clock = Callable[[], Instant]

@@ -55,7 +55,6 @@ def services(store: SqliteStore, issuer: LocalIssuer) -> Services:
         max_attempts=5,
         durable=True,
         embedded=True,
-        routes=[Route("/broken", broken), Route("/endless", endless)],
     )
 
 
@@ -63,6 +62,7 @@ def services(store: SqliteStore, issuer: LocalIssuer) -> Services:
 async def served(directory: Path) -> AsyncIterator[int]:
     store = SqliteStore(directory / "listen.db", Policy(handover=0))
     app = build_app(services(store, LocalIssuer.open(directory, "users")))
+    app.router.routes += [Route("/broken", broken), Route("/endless", endless)]
     hush()
     settings = {**uvicorn_settings(), "timeout_graceful_shutdown": 1}
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -10,15 +10,23 @@ from pathlib import Path
 import pytest
 
 from listen_finalization.domain.codes import Actor, EffectState, FailureCode, ReleaseCause, Step
-from listen_finalization.domain.commands import Checkpoint, ClaimJob, Command, Complete, Release
+from listen_finalization.domain.commands import (
+    Checkpoint,
+    ClaimJob,
+    Command,
+    Complete,
+    OwnedCommand,
+    Release,
+)
 from listen_finalization.domain.decision import Answer, Decision
-from listen_finalization.domain.job import Effect, Job, seconds
+from listen_finalization.domain.job import Claim, Effect, Job, seconds
 from listen_finalization.errors import (
     StoreBrokenError,
     StoreBusyError,
     StoreError,
     ValueRefusedError,
 )
+from listen_finalization.finalizer import ResultKind
 from listen_finalization.lease import (
     ConversationLostError,
     Lease,
@@ -251,3 +259,115 @@ async def test_a_command_is_repeated_only_where_that_can_help(
     with pytest.raises(error):
         await apply_again(mine.outbox, Checkpoint(mine.lease.claim))
     assert len(mine.outbox.commands) == tries
+
+
+LEASE = 15.0
+
+
+class Passing:
+    """Stands in for `asyncio.sleep`: the time passes at once and is added up."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0.0
+        self._sleep = asyncio.sleep
+        monkeypatch.setattr(asyncio, "sleep", self)
+
+    async def __call__(self, delay: float, result: object = None) -> object:
+        self.seconds += delay
+        return await self._sleep(0, result)
+
+    def busy_for(self, length: float) -> Callable[[], StoreError | None]:
+        return lambda: StoreBusyError() if self.seconds < length else None
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Passing:
+    return Passing(monkeypatch)
+
+
+async def patient(workshop: Workshop, fault: Callable[[], StoreError | None]) -> Owner:
+    mine = await owner(workshop, third=LEASE / 3)
+    mine.outbox.fault = fault
+    return mine
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        (Complete, ("completed", "success", 1)),
+        (
+            lambda claim: Release(claim, ReleaseCause.SHUTDOWN, FailureCode.SHUTDOWN),
+            ("queued", None, 0),
+        ),
+    ],
+)
+async def test_a_settlement_lands_once_the_store_is_back_within_a_lease_and_costs_no_attempt(
+    command: Callable[[Claim], OwnedCommand],
+    left: tuple[str, str | None, int],
+    workshop: Workshop,
+    passing: Passing,
+) -> None:
+    mine = await patient(workshop, passing.busy_for(LEASE - 1.5))
+    answer = await mine.lease.settle(command(mine.lease.claim))
+    assert isinstance(answer, Decision) and answer.changed
+    row = await workshop.job(mine.job)
+    assert (row.status, row.outcome, row.attempt_count) == left
+    assert row.lease_epoch == 1
+
+
+async def test_a_stored_checkpoint_lands_once_the_store_is_back_within_a_lease(
+    workshop: Workshop, passing: Passing
+) -> None:
+    mine = await patient(workshop, passing.busy_for(LEASE - 1.5))
+    assert (await mine.lease.prove((SENT,))).effects == (SENT,)
+    assert (await workshop.job(mine.job)).effects == (SENT,)
+
+
+async def test_a_settlement_is_given_up_after_a_lease(workshop: Workshop, passing: Passing) -> None:
+    mine = await patient(workshop, StoreBusyError)
+    with pytest.raises(StoreBusyError):
+        await mine.lease.settle(Complete(mine.lease.claim))
+    assert LEASE - 1 <= passing.seconds <= LEASE
+
+
+async def test_a_renewal_is_left_to_the_next(workshop: Workshop, passing: Passing) -> None:
+    mine = await patient(workshop, StoreBusyError)
+    with pytest.raises(StoreBusyError):
+        await mine.lease.prove()
+    assert (len(mine.outbox.commands), passing.seconds) == (1, 0)
+    assert not mine.lease.lost
+
+
+@pytest.mark.parametrize("error", [ValueRefusedError, StoreBrokenError])
+async def test_what_no_repeat_can_help_is_given_up_at_once(
+    error: type[StoreError], workshop: Workshop, passing: Passing
+) -> None:
+    mine = await patient(workshop, error)
+    with pytest.raises(error):
+        await mine.lease.prove((SENT,))
+    with pytest.raises(error):
+        await mine.lease.settle(Complete(mine.lease.claim))
+    assert (len(mine.outbox.commands), passing.seconds) == (2, 0)
+
+
+async def test_a_store_that_is_away_at_the_end_of_a_run_costs_no_second_run(
+    tmp_path: Path, passing: Passing
+) -> None:
+    class Away(SqliteOutbox):
+        async def apply(self, command: Command) -> Answer:
+            if isinstance(command, Complete) and passing.seconds < LEASE - 1.5:
+                raise StoreBusyError
+            return await super().apply(command)
+
+    async with Workshop(tmp_path) as workshop:
+        job = await workshop.admitted()
+        workshop.finalizer._outbox = Away(workshop.store)
+        assert (await workshop.run(job)).kind is ResultKind.COMPLETED
+        row = await workshop.job(job)
+        assert (row.outcome, row.attempt_count, row.releases, row.lease_epoch) == (
+            "success",
+            1,
+            0,
+            1,
+        )
+        assert workshop.processor.count() == 2

@@ -30,16 +30,6 @@ class Progress(Protocol):
         ...
 
 
-class Silent:
-    """Tells nobody."""
-
-    def note(self, path: Path, stage: Stage, code: str | None = None) -> None:
-        """Drop it."""
-
-    def attempt(self, path: Path, count: int, code: str | None) -> None:
-        """Drop it."""
-
-
 class Lines:
     """Prints a line for each stage, and for each attempt that failed."""
 

@@ -7,7 +7,6 @@ import re
 import uuid
 
 MAX_ID_BYTES = 128
-MAX_REVISION = 2**31 - 1
 _RESERVED = re.compile(r"__.*__", re.DOTALL)
 
 

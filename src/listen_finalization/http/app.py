@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from listen_finalization.admission import Admission
 from listen_finalization.http import openapi
@@ -46,20 +45,11 @@ _NO_TELEMETRY: Any = dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
-    """What runs with the application: `start` before the first request, `stop` after the last."""
-
-    start: Callable[[], Awaitable[None]]
-    stop: Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
 class Services:
     """The collaborators of the application.
 
     `durable`: whether a durable worker is fully configured, else finalize answers 503. `worker`
     is None where its identity is not configured. `embedded` adds the routes of a single machine.
-    `hooks` start in their order and stop in the reverse one; `routes` are those of other parts.
     """
 
     verifier: Verifier
@@ -73,8 +63,6 @@ class Services:
     embedded: bool = False
     limiter: RateLimiter = field(default_factory=RateLimiter)
     parts: Mapping[str, Part] = field(default_factory=dict)
-    hooks: Sequence[Hook] = ()
-    routes: Sequence[BaseRoute] = ()
 
 
 def build_app(services: Services) -> FastAPI:
@@ -88,7 +76,6 @@ def build_app(services: Services) -> FastAPI:
         redirect_slashes=False,
         middleware=[Middleware(SecurityHeaders), Middleware(LastResort, services.signals)],
         exception_handlers=handlers(services.signals),
-        lifespan=_lifespan(services.hooks),
         telemetry=_NO_TELEMETRY,
     )
     callers = Callers(services.verifier, services.signals)
@@ -96,7 +83,6 @@ def build_app(services: Services) -> FastAPI:
     if services.embedded:
         _add_embedded(app, EmbeddedRoutes(callers, services.conversations))
     _add_internal(app, services)
-    app.router.routes.extend(services.routes)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     return app
 
@@ -180,18 +166,3 @@ def _add_internal(app: FastAPI, services: Services) -> None:
         # The bound method: starlette takes any other callable for an ASGI application.
         run = services.worker.__call__
         routes.append(Route(RUN_PATH, run, methods=["POST"], include_in_schema=False))
-
-
-def _lifespan(
-    hooks: Sequence[Hook],
-) -> Callable[[FastAPI], contextlib.AbstractAsyncContextManager[None]]:
-    @contextlib.asynccontextmanager
-    async def run(app: FastAPI) -> AsyncIterator[None]:
-        del app
-        async with contextlib.AsyncExitStack() as stack:
-            for hook in hooks:
-                stack.push_async_callback(hook.stop)
-                await hook.start()
-            yield
-
-    return run

@@ -23,8 +23,6 @@ class NotReady(StrEnum):
     STORE_BROKEN = "store_broken"
     STORE_UNAVAILABLE = "store_unavailable"
     SLOTS_EXHAUSTED = "slots_exhausted"
-    KEYS_UNAVAILABLE = "keys_unavailable"
-    STOPPED = "stopped"
     TIMEOUT = "timeout"
     FAULT = "fault"
 

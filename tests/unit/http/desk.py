@@ -56,6 +56,7 @@ class Desk:
         self.signals = Signals()
         self.dispatcher = Noted()
         self.issuer = issuer(tmp_path.parent)
+        routes = changes.pop("routes", ())
         self.services = replace(self._services(), **changes)
         self.app: FastAPI = build_app(self.services)
 

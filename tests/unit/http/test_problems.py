@@ -18,7 +18,6 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from listen_finalization.domain.codes import RefusalCode
-from listen_finalization.http.app import Hook
 from listen_finalization.http.body import (
     BodyTimeoutError,
     NotStrictJsonError,
@@ -175,30 +174,6 @@ async def test_a_client_that_left_is_no_fault(
         assert not (await made.outbox.list()).jobs
     assert not sent
     assert "request_fault" not in logged(caplog.records)
-
-
-async def test_hooks_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:
-    said: list[str] = []
-
-    def hook(name: str, fails: bool = False) -> Hook:
-        async def start() -> None:
-            said.append(f"start {name}")
-            if fails:
-                raise RuntimeError
-
-        async def stop() -> None:
-            said.append(f"stop {name}")
-
-        return Hook(start, stop)
-
-    async with desk(tmp_path, hooks=[hook("a"), hook("b")]) as made:
-        await enter(made.app)
-    assert said == ["start a", "start b", "stop b", "stop a"]
-    said.clear()
-    async with desk(tmp_path, hooks=[hook("a"), hook("b", fails=True), hook("c")]) as made:
-        with pytest.raises(RuntimeError):
-            await asyncio.wait_for(enter(made.app), 5)
-    assert said == ["start a", "start b", "stop b", "stop a"]
 
 
 async def enter(app: FastAPI) -> None:
