@@ -59,6 +59,7 @@ class Desk:
         routes = changes.pop("routes", ())
         self.services = replace(self._services(), **changes)
         self.app: FastAPI = build_app(self.services)
+        self.app.router.routes.extend(routes)
 
     def _services(self) -> Services:
         return Services(
