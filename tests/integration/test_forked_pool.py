@@ -1,4 +1,4 @@
-"""A processor with a forked pool: its workers outlive a kill, and must hold nothing of the stack."""
+"""A forked pool of a processor outlives the kill of its process and holds nothing of the stack."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ def pids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(plants, "SCRIPT", Path(__file__).with_name("pool_node.py"))
     path = tmp_path / "calls.jsonl"
     yield path
-    for pid in path.read_text("ascii").split() if path.exists() else ():
+    for pid in noted(path):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(pid), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+
+
+def noted(path: Path) -> list[int]:
+    return [int(pid) for pid in path.read_text("ascii").split()] if path.exists() else []
 
 
 @pytest.mark.timeout(90)
@@ -39,14 +43,13 @@ async def test_a_restart_leads_and_takes_over_while_the_killed_process_pool_live
         node = await plant.start()
         job = await plant.admit("c1")
         async with asyncio.timeout(15):
-            while not pids.exists():  # noqa: ASYNC110 - seen from outside
+            while not noted(pids):  # noqa: ASYNC110 - seen from outside
                 await asyncio.sleep(0.01)
         await node.kill()
 
         await plant.start()
         await plant.leased_again(job.job_id, after=1)
         await plant.until(1, WELL_BEFORE)
-        orphan, *_ = pids.read_text("ascii").split()
-        os.kill(int(orphan), 0)  # it lives: this raises where it does not
+        os.kill(noted(pids)[0], 0)  # it lives: this raises where it does not
         ended = await plant.job(job.job_id)
         assert (ended.status, ended.lease_epoch, ended.attempt_count) == ("completed", 2, 2)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from listen_finalization.domain.codes import Actor, RefusalCode
-from listen_finalization.domain.commands import Admit, ClaimJob
+from listen_finalization.domain.codes import Actor, FailureCode, RefusalCode
+from listen_finalization.domain.commands import Admit, ClaimJob, Fail
 from listen_finalization.domain.decision import Answer, Decision, Refused
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy
@@ -67,6 +69,32 @@ async def test_a_repeat_hands_no_claimed_job_over(workshop: Workshop) -> None:
     await workshop.outbox.apply(ClaimJob(job.job_id, 1, "a" * 32))
     await workshop.admitted()
     assert len(workshop.dispatcher.handed) == 1
+
+
+async def test_a_repeat_hands_no_job_over_that_waits_after_a_claim(workshop: Workshop) -> None:
+    job = await workshop.admitted()
+    claimed = job_of(await workshop.outbox.apply(ClaimJob(job.job_id, 1, "a" * 32)))
+    failed = job_of(await workshop.outbox.apply(Fail(claimed.claim, FailureCode.PROCESSOR_ERROR)))
+    assert (failed.status, failed.lease_epoch) == ("queued", 1)
+    assert await workshop.admitted() == failed
+    assert len(workshop.dispatcher.handed) == 1
+
+
+async def test_a_claimed_job_that_is_attached_again_is_handed_over_again_and_once(
+    workshop: Workshop,
+) -> None:
+    """The application reopened the conversation: its open row is taken over, its owner fenced."""
+    job = await workshop.admitted()
+    await workshop.outbox.apply(ClaimJob(job.job_id, 1, "a" * 32))
+    with contextlib.closing(sqlite3.connect(workshop.directory / "listen.db")) as other:
+        other.execute("UPDATE conversations SET status = 'in_progress'")
+        other.commit()
+    attached = await workshop.admitted()
+    assert (attached.job_id, attached.status) == (job.job_id, "queued")
+    assert (attached.dispatch_generation, attached.lease_epoch) == (2, 1)
+    assert [handed for handed, _ in workshop.dispatcher.handed] == [job, attached]
+    await workshop.admitted()
+    assert len(workshop.dispatcher.handed) == 2
 
 
 @pytest.mark.parametrize("keys", [False, True])

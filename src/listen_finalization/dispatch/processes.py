@@ -20,10 +20,20 @@ class HeldLock:
     """
 
     def __init__(self, descriptor: int) -> None:
-        """Hold the lock that the caller has taken on `descriptor`."""
+        """Take charge of an open file before it is locked, so that no fork can come between."""
         self._descriptor: int | None = descriptor
         self._pid = os.getpid()
         _HELD.add(self)
+
+    def taken(self) -> bool:
+        """Lock the file, unless another holds it."""
+        if self._descriptor is None:
+            return False
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     @property
     def ours(self) -> bool:
@@ -55,14 +65,6 @@ def _leave_all() -> None:
 os.register_at_fork(after_in_child=_leave_all)
 
 
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 class ProcessRegistry:
     """Holds this process's own lock, whose random id is the first half of its claim ids.
 
@@ -83,9 +85,8 @@ class ProcessRegistry:
             self._id = secrets.token_hex(_ID_DIGITS // 2)
             self._file = self._path(self._id)
             descriptor = os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
             self._lock = HeldLock(descriptor)
-            if self._file.exists():
+            if self._lock.taken() and self._file.exists():
                 return
             self._lock.give_up()
 
@@ -135,10 +136,11 @@ def _lock_is_free(path: Path) -> bool:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return True
+    lock = HeldLock(descriptor)
     try:
-        return _try_lock(descriptor)
+        return lock.taken()
     finally:
-        os.close(descriptor)
+        lock.give_up()
 
 
 class Election:
@@ -157,10 +159,11 @@ class Election:
         if self.leads:
             return True
         descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-        if not _try_lock(descriptor):
-            os.close(descriptor)
+        lock = HeldLock(descriptor)
+        if not lock.taken():
+            lock.give_up()
             return False
-        self._lock = HeldLock(descriptor)
+        self._lock = lock
         return True
 
     def resign(self) -> None:

@@ -104,7 +104,7 @@ def completed(
         wanted_version=wanted,
     )
     if successor is not None:
-        ended = named(replace(conversation, wanted_version=wanted), successor, now)
+        ended = named(conversation, successor, now, wanted=wanted)
     return Decision(
         after, verb, conversation=ended, successor=successor, publish=True, drop_results=True
     )

@@ -53,8 +53,13 @@ def first_status(
     return Status.BLOCKED_BYOK, None, 0
 
 
-def named(conversation: Conversation, job: Job, now: Instant) -> Conversation:
-    """Return the conversation as an admission leaves it: processing, under `job`."""
+def named(
+    conversation: Conversation, job: Job, now: Instant, *, wanted: int | None
+) -> Conversation:
+    """Return the conversation as an admission leaves it: processing, under `job`.
+
+    `wanted` is the newest content version that was asked for so far.
+    """
     return replace(
         conversation,
         status=ConversationStatus.PROCESSING,
@@ -62,5 +67,6 @@ def named(conversation: Conversation, job: Job, now: Instant) -> Conversation:
         requires_byok=conversation.requires_byok or job.requires_byok,
         job_id=job.job_id,
         revision=job.finalization_revision,
+        wanted_version=wanted,
         admitted_at=now,
     )

@@ -134,8 +134,8 @@ def _opened(conversation: Conversation, command: Admit, facts: Facts, revision: 
 
 
 def _admitted(job: Job, conversation: Conversation, command: Admit, now: Instant) -> Decision:
-    noted = replace(conversation, wanted_version=conversation.content_version)
-    return Decision(job, Verb.ADMIT, conversation=named(noted, job, now), context=command.context)
+    after = named(conversation, job, now, wanted=conversation.content_version)
+    return Decision(job, Verb.ADMIT, conversation=after, context=command.context)
 
 
 def _reattached(row: Job, conversation: Conversation, command: Admit, facts: Facts) -> Decision:

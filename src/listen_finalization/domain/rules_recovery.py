@@ -188,7 +188,11 @@ def replay(job: Job, command: Replay, facts: Facts) -> Answer:
     if not guards.conversation_replayable(conversation, job):
         return Refused(RefusalCode.CONVERSATION_CHANGED, job)
     after = _replayed(job, command, facts.now, facts.policy)
-    return Decision(after, Verb.REPLAY, conversation=named(conversation, after, facts.now))
+    return Decision(
+        after,
+        Verb.REPLAY,
+        conversation=named(conversation, after, facts.now, wanted=conversation.wanted_version),
+    )
 
 
 def _replayed(job: Job, command: Replay, now: Instant, policy: Policy) -> Job:

@@ -131,15 +131,22 @@ def record(connection: sqlite3.Connection, uid: str, conversation_id: str) -> Re
     if row is None:
         return None
     found = connection.execute(STATEMENTS["read_memories"], place).fetchall()
-    memories = tuple(Memory(text, tuple(_decoded(sources))) for text, sources in found)
+    memories = tuple(Memory(text, _strings(sources)) for text, sources in found)
     return Record(decode_conversation(row), _decoded(row[CONVERSATION_COLUMNS]), memories)
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    held = _decoded(text)
+    if not isinstance(held, list):
+        raise RowUnreadableError
+    return tuple(held)
 
 
 def _decoded(text: str | None) -> Any:
     """Return the value of a structured column. Raises `RowUnreadableError` for a damaged one."""
     try:
         return json.loads(text) if text else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RowUnreadableError from error
 
 

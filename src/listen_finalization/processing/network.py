@@ -68,12 +68,22 @@ class SystemResolver:
         answer: asyncio.Future[tuple[str, ...]] = loop.create_future()
 
         def ask() -> None:
-            found = _look_up(host, port)
-            self._under_way.release()
+            found: tuple[str, ...] = ()
+            try:
+                found = _look_up(host, port)
+            finally:
+                self._under_way.release()
+                tell(found)
+
+        def tell(found: tuple[str, ...]) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
                 loop.call_soon_threadsafe(_tell, answer, found)
 
-        threading.Thread(target=ask, name="resolver", daemon=True).start()
+        try:
+            threading.Thread(target=ask, name="resolver", daemon=True).start()
+        except RuntimeError as error:  # the system gives no more threads
+            self._under_way.release()
+            raise NameResolutionError from error
         answers = await answer
         if not answers:
             raise NameResolutionError

@@ -22,10 +22,12 @@ election = Election(directory / "dispatcher.lock")
 assert election.campaign()
 claim = registry.new_claim_id()
 begun, begin = os.pipe()
-if (os.fork if fork == "seen" else ctypes.PyDLL(None).fork)() == 0:
+if (ctypes.PyDLL(None).fork if fork == "unseen" else os.fork)() == 0:
     os.write(begin, b"x")
     while line := sys.stdin.readline():
-        print(registry.dead(line.strip()), registry.new_claim_id(), election.leads, flush=True)
+        own = registry.new_claim_id() if fork == "mints first" else None
+        dead = registry.dead(line.strip())
+        print(dead, own or registry.new_claim_id(), election.leads, flush=True)
     os._exit(0)
 os.read(begun, 1)
 if then == "leaves":
@@ -144,10 +146,11 @@ def test_who_resigns_and_leaves_is_free_of_both_though_a_child_of_any_fork_lives
     assert family.parent.poll() is None
 
 
-def test_a_forked_child_is_a_process_of_its_own_before_it_judges_another(
-    raised: Raised, registry: ProcessRegistry
+@pytest.mark.parametrize("fork", ["judges first", "mints first"])
+def test_a_forked_child_is_a_process_of_its_own_before_it_judges_another_or_claims(
+    fork: str, raised: Raised, registry: ProcessRegistry
 ) -> None:
-    family = raised()
+    family = raised(fork=fork)
     dead, own, _ = family.ask_child(family.claim)
     assert (dead, own[:16] != family.claim[:16]) == (False, True)
     assert not registry.dead(own)

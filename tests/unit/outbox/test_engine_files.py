@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -239,6 +240,21 @@ def test_file_of_a_newer_version_is_refused_and_left_untouched(mode: str, path: 
 def test_directory_that_does_not_exist_is_told(path: Path) -> None:
     with pytest.raises(StoreUnavailableError):
         engine(path / "nowhere" / "store.db")
+
+
+def test_new_file_and_its_journals_are_readable_by_their_owner_alone(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = engine(path)
+        store.apply_batch([append("c")])
+        other = connect(path.with_name("read.db"), read_only=True)
+    finally:
+        os.umask(before)
+    found = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert {"store.db", "store.db-wal", "store.db-shm", "read.db"} <= set(found)
+    assert set(found.values()) == {0o600}
+    other.close()
+    store.close()
 
 
 def test_second_open_writes_nothing(path: Path) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from listen_finalization.domain.codes import Step
+from listen_finalization.domain.commands import Checkpoint, ClaimJob, StepResult
+from listen_finalization.domain.decision import Decision
 from listen_finalization.domain.policy import Policy
 from listen_finalization.errors import (
     RowUnreadableError,
@@ -19,7 +22,7 @@ from listen_finalization.errors import (
 from listen_finalization.outbox import database
 from listen_finalization.outbox.sqlite import SqliteStore
 
-from .stores import append
+from .stores import admit, append
 
 
 @pytest.fixture
@@ -114,3 +117,32 @@ async def test_published_record_that_is_no_json_is_unreadable(
         other.execute("UPDATE conversations SET structured = '{'")
     with pytest.raises(RowUnreadableError):
         await store.conversations.find("user", "c")
+
+
+def _wal_size(path: Path) -> int:
+    return Path(f"{path}-wal").stat().st_size
+
+
+async def test_long_texts_are_moved_out_of_the_wal_before_it_grows(
+    store: SqliteStore, path: Path
+) -> None:
+    largest = 0
+    for number in range(60):
+        await store.write(append(f"c{number}", "x" * 1_000_000))
+        largest = max(largest, _wal_size(path))
+    assert 1_000_000 <= largest < 16 * 1024 * 1024
+
+
+async def test_long_results_are_moved_out_of_the_wal_before_it_grows(
+    store: SqliteStore, path: Path
+) -> None:
+    await store.write(append("c"))
+    job = (await store.write(admit("c"))).job
+    claim = (await store.write(ClaimJob(job.job_id, 1, "a" * 32))).job.claim
+    largest = 0
+    for chunk in range(60):
+        result = StepResult(Step.ENRICH, "x" * 1_000_000, chunk)
+        answer = await store.write(Checkpoint(claim, results=(result,)))
+        assert isinstance(answer, Decision) and answer.changed
+        largest = max(largest, _wal_size(path))
+    assert 1_000_000 <= largest < 16 * 1024 * 1024

@@ -144,9 +144,7 @@ async def test_nothing_is_noted_once_the_lease_was_lost(tmp_path: Path) -> None:
         claimed = await workshop.outbox.apply(ClaimJob(job.job_id, 1, CLAIM))
         assert isinstance(claimed, Decision) and claimed.job is not None
         outbox = Noting(workshop)
-        lease = Lease(
-            outbox, claimed.job, Actor.WORKER, workshop.signals, length=EMBEDDED.lease
-        )
+        lease = Lease(outbox, claimed.job, Actor.WORKER, workshop.signals, length=EMBEDDED.lease)
         made = Fanout(workshop.destinations, sender)
         await lease.prove(await made.planned(lease.job))
         sending = asyncio.ensure_future(made.send(lease, b"{}"))

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from listen_finalization.processing.network import (
-    RESOLVER_THREADS,
-    NameResolutionError,
-    SystemResolver,
-)
+from listen_finalization.processing.network import NameResolutionError, SystemResolver
 
 PATIENCE = 20.0
+MOST = 64
+"""Lookups that may be under way at once."""
 ANSWER = ("192.0.2.7", 443)
 
 _HANGING = """
@@ -71,7 +69,7 @@ def hanging(resolver: SystemResolver, count: int) -> list[asyncio.Future[object]
 
 async def test_lookups_that_hang_do_not_delay_another(names: Names) -> None:
     resolver = SystemResolver()
-    waiting = hanging(resolver, RESOLVER_THREADS - 1)
+    waiting = hanging(resolver, MOST - 1)
     await names.held(len(waiting))
     for _ in range(3):
         assert await asyncio.wait_for(resolver("fine.example", 443), PATIENCE / 4) == (ANSWER[0],)
@@ -84,8 +82,8 @@ async def test_one_more_than_all_lookups_is_refused_at_once_until_one_has_ended(
     names: Names,
 ) -> None:
     resolver = SystemResolver()
-    waiting = hanging(resolver, RESOLVER_THREADS)
-    await names.held(RESOLVER_THREADS)
+    waiting = hanging(resolver, MOST)
+    await names.held(MOST)
     for lookup in waiting:  # a caller that gave up leaves its lookup under way
         lookup.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
@@ -108,6 +106,10 @@ async def _at_last(resolver: SystemResolver) -> object:
 
 def test_a_lookup_that_hangs_does_not_keep_the_process_from_its_exit() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", _HANGING], capture_output=True, text=True, timeout=PATIENCE, check=True
+        [sys.executable, "-c", _HANGING],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
     assert (ended.stdout, ended.stderr) == ("gave up\n", "")
