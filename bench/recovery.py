@@ -1,7 +1,8 @@
 """How soon a job runs again after its process was killed with SIGKILL while it ran.
 
 The lease of the measured processes is 120 s, so that waiting it out cannot be what is measured:
-only the proof that the owner's process is dead leads to these times.
+only the proof that the owner's process is dead leads to these times. A run that begins before the
+restarted process is ready counts as 0 s from readiness.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-import httpx
 from fastapi import FastAPI
 
 from listen_finalization.admission import Admission
@@ -13,6 +12,7 @@ from listen_finalization.auth.issuer import LocalIssuer, TokenMinter
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
 from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.dispatch.embedded import EmbeddedDispatcher
+from listen_finalization.dispatch.in_process import InProcessWorker
 from listen_finalization.dispatch.processes import Election, ProcessRegistry
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.errors import SettingsError, StoreUnavailableError
@@ -78,10 +78,7 @@ class Stack:
             limit=settings.reconcile_interval_seconds,
         )
         self.app = self._new_app()
-        self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.app, raise_app_exceptions=False),
-            base_url=WORKER_BASE,
-        )
+        self.worker = InProcessWorker(self.app)
 
     def _new_dispatcher(self, directory: Path) -> EmbeddedDispatcher:
         minter = TokenMinter(self._tasks, audience=LOCAL_AUDIENCE, email=LOCAL_INVOKER)
@@ -153,7 +150,7 @@ class Stack:
     async def __aenter__(self) -> Self:
         await self._sender.__aenter__()
         self.registry.prune()
-        self.dispatcher.start(self._client)
+        self.dispatcher.start(self.worker)
         self._rounds.start()
         return self
 
@@ -162,7 +159,6 @@ class Stack:
         await self._rounds.stop()
         await self.finalizer.close(self.settings.shutdown_grace_seconds)
         await self.dispatcher.landed()
-        await self._client.aclose()
         await self._sender.__aexit__(None, None, None)
         self.registry.close()
         self.store.close()

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from integration.receivers import Receiver, receivers
+from listen_finalization.dispatch.in_process import Answer
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.settings import Settings
@@ -42,16 +43,17 @@ class Watched:
     def _watch_tasks(self) -> None:
         """Keep every delivery of the dispatcher, with its answer."""
 
-        async def sent(request: httpx.Request) -> None:
-            headers = {**request.headers, "authorization": "kept apart"}
-            self.secrets.setdefault("task token", request.headers["authorization"][7:])
-            self.tasks.append(f"{headers} {request.url} {request.content!r}")
+        post = self.stack.worker.post
 
-        async def answered(response: httpx.Response) -> None:
-            await response.aread()
-            self.answers.append(f"{response.headers} {response.text}")
+        async def watched(path: str, /, *, json: Any, headers: Mapping[str, str]) -> Answer:
+            self.secrets.setdefault("task token", headers["Authorization"][7:])
+            told = {**headers, "Authorization": "kept apart"}
+            self.tasks.append(f"{told} {path} {json}")
+            answer = await post(path, json=json, headers=headers)
+            self.answers.append(f"{answer.status} {answer.body!r}")
+            return answer
 
-        self.stack._client.event_hooks = {"request": [sent], "response": [answered]}
+        self.stack.worker.post = watched  # type: ignore[method-assign]
 
     async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         self.secrets.setdefault("user token", self.stack.user_token(UID))

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 
 from integration.invariants import Marks, check
 from listen_finalization.auth.issuer import LocalIssuer
-from listen_finalization.auth.keys import StaticKeySource
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
+from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy

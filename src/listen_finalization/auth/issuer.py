@@ -16,8 +16,8 @@ from jwt import encode
 from jwt.algorithms import RSAAlgorithm
 
 from listen_finalization.auth.keyfile import KeyFileError, open_key
-from listen_finalization.auth.keys import StaticKeySource
 from listen_finalization.auth.policy import LOCAL_SERVICE_ISSUER, LOCAL_USER_ISSUER, MAX_LIFETIME
+from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.domain.identity import identifier_fault
 
 __all__ = ["REUSE_SECONDS", "KeyFileError", "LocalIssuer", "TokenMinter"]

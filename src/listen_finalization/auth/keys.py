@@ -5,22 +5,15 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping
-from enum import Enum
-from typing import Protocol
+from collections.abc import Callable
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from listen_finalization.auth.fetch import Fetch, fetch
 from listen_finalization.auth.keyset import parse_keys
+from listen_finalization.auth.sources import NoKey
 from listen_finalization.errors import ListenFinalizationError
-
-GOOGLE_KEYS = "https://www.googleapis.com/oauth2/v3/certs"
-FIREBASE_KEYS = (
-    "https://www.googleapis.com/service_accounts/v1/metadata/x509/"
-    "securetoken@system.gserviceaccount.com"
-)
 
 REFRESH_PAUSE = 30.0
 """Seconds between two fetches while keys are held, whoever asks for whatever key."""
@@ -36,32 +29,6 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 class KeySourceError(ListenFinalizationError):
     """The address of the key server must be https, or http to a loopback host."""
-
-
-class NoKey(Enum):
-    """Why a key source has no key for a `kid`."""
-
-    UNKNOWN = "unknown"
-    UNAVAILABLE = "unavailable"
-
-
-class KeySource(Protocol):
-    """Finds the public key that a token names."""
-
-    async def key(self, kid: str, /) -> RSAPublicKey | NoKey:
-        """Return the prepared key: UNKNOWN is the caller's fault, UNAVAILABLE is ours."""
-        ...
-
-
-class StaticKeySource:
-    """The keys of local issuers: known from the start and never fetched."""
-
-    def __init__(self, keys: Mapping[str, RSAPublicKey]) -> None:
-        self._keys = dict(keys)
-
-    async def key(self, kid: str, /) -> RSAPublicKey | NoKey:
-        """Return the key, or UNKNOWN."""
-        return self._keys.get(kid, NoKey.UNKNOWN)
 
 
 class HttpKeySource:

@@ -13,9 +13,9 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import InvalidSignatureError, PyJWS, PyJWTError
 
-from listen_finalization.auth.keys import KeySource, NoKey
 from listen_finalization.auth.outcome import Reason, Refused, Verified
 from listen_finalization.auth.policy import TokenPolicy
+from listen_finalization.auth.sources import KeySource, NoKey
 
 ALGORITHM = "RS256"
 MAX_TOKEN = 8 * 1024

@@ -12,8 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import httpx
-
+from listen_finalization.dispatch.in_process import Worker
 from listen_finalization.dispatch.processes import Election, ProcessRegistry
 from listen_finalization.domain.codes import Actor, RefusalCode
 from listen_finalization.domain.commands import Park, Postpone
@@ -60,7 +59,7 @@ class EmbeddedDispatcher:
         many of the worker's slots are held by steps whose runs have ended.
         """
         self._outbox = outbox
-        self._client: httpx.AsyncClient | None = None
+        self._worker: Worker | None = None
         self._token = token
         self._registry = registry
         self._election = election
@@ -90,9 +89,9 @@ class EmbeddedDispatcher:
         self.wake()
         return True
 
-    def start(self, client: httpx.AsyncClient) -> None:
-        """Begin delivering to the worker route through `client`; returns at once."""
-        self._client = client
+    def start(self, worker: Worker) -> None:
+        """Begin delivering to the worker route of `worker`; returns at once."""
+        self._worker = worker
         self._task = asyncio.ensure_future(self._loop())
 
     async def stop(self) -> None:
@@ -215,10 +214,10 @@ class EmbeddedDispatcher:
 
     async def _post(self, row: DueRow) -> tuple[str, str]:
         """Deliver one row and return the worker's word for what came of it, with its code."""
-        assert self._client is not None
+        assert self._worker is not None
         try:
             body = {"job_id": row.job_id, "dispatch_generation": row.generation}
-            answer = await self._client.post(RUN_PATH, json=body, headers=self._headers(row))
+            answer = await self._worker.post(RUN_PATH, json=body, headers=self._headers(row))
             told = answer.json()
             return str(told["status"]), str(told["code"])
         except Exception as fault:  # noqa: BLE001 - the row must move, whatever went wrong

@@ -18,8 +18,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Self
 
+import certifi
 import httpcore
-import httpx
 
 from listen_finalization.domain.codes import EffectCode
 from listen_finalization.errors import ListenFinalizationError
@@ -102,7 +102,7 @@ class WebhookSender:
         self._unix_time = unix_time
         self._slots = asyncio.Semaphore(connections)
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl_context or httpx.create_ssl_context(trust_env=False),
+            ssl_context=ssl_context or ssl.create_default_context(cafile=certifi.where()),
             max_connections=connections,
             max_keepalive_connections=0,
             network_backend=GuardedNetwork(

@@ -29,10 +29,10 @@ from listen_finalization.auth.issuer import (
     TokenMinter,
     thumbprint,
 )
-from listen_finalization.auth.keys import StaticKeySource
 from listen_finalization.auth.keyset import parse_keys
 from listen_finalization.auth.outcome import Reason, Refused, Verified
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
+from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.auth.verifier import TokenVerifier
 
 from .tokens import AUDIENCE, EMAIL, NOW, PROJECT, TASKS, UID, USERS, bearer, private_key

@@ -15,16 +15,15 @@ from listen_finalization.auth.fetch import MAX_DOCUMENT, Fetch
 from listen_finalization.auth.issuer import LocalIssuer
 from listen_finalization.auth.keys import (
     COLD_PAUSE,
-    FIREBASE_KEYS,
-    GOOGLE_KEYS,
     REFRESH_PAUSE,
     STALE_LIMIT,
     HttpKeySource,
     KeySourceError,
-    NoKey,
 )
 from listen_finalization.auth.outcome import Reason, Refused, Verified
+from listen_finalization.auth.sources import NoKey
 from listen_finalization.auth.verifier import TokenVerifier
+from listen_finalization.settings import BY_FIELD
 
 from .key_server import Answer, KeyServer
 from .tokens import NOW, TASKS, bearer, certificate, private_key, service_claims, signed
@@ -254,7 +253,13 @@ async def test_a_broken_answer_counts_as_an_outage_and_keeps_the_known_keys(
 
 
 @pytest.mark.parametrize(
-    "url", [GOOGLE_KEYS, FIREBASE_KEYS, "http://localhost:1/", "http://[::1]/"]
+    "url",
+    [
+        BY_FIELD["google_certs_url"].default,
+        BY_FIELD["firebase_certs_url"].default,
+        "http://localhost:1/",
+        "http://[::1]/",
+    ],
 )
 async def test_a_key_server_speaks_https_or_is_on_loopback(
     url: str, client: httpx.AsyncClient

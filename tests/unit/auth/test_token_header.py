@@ -6,8 +6,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from listen_finalization.auth.keys import StaticKeySource
 from listen_finalization.auth.outcome import Reason, Refused, Verified
+from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.auth.verifier import TokenVerifier
 
 from .tokens import (

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from listen_finalization.auth.keys import NoKey
 from listen_finalization.auth.outcome import Reason, Refused, Verified
 from listen_finalization.auth.policy import TokenPolicy
+from listen_finalization.auth.sources import NoKey
 from listen_finalization.auth.verifier import MAX_TOKEN, TokenVerifier
 
 from .tokens import (

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from listen_finalization.auth.keys import StaticKeySource
 from listen_finalization.auth.outcome import Refused, Verified
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
+from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.auth.verifier import TokenVerifier
 
 NOW = 1_760_000_000
