@@ -92,7 +92,7 @@ class Floor:
         began = time.perf_counter()
         await asyncio.gather(*(self._slot() for _ in range(SLOTS)))
         seconds = time.perf_counter() - began
-        await self._close()
+        self._close()
         return seconds
 
     async def _slot(self) -> None:
@@ -112,8 +112,7 @@ class Floor:
                 self._taken.add(job_id)
                 self._backlog.append(job_id)
 
-    async def _close(self) -> None:
-        await self._bare.close()
+    def _close(self) -> None:
         self._writer.close()
         self._reader.close()
 

@@ -97,8 +97,7 @@ class Floor:
         execute(self._reading, member)
         self._reading.execute("COMMIT")
 
-    async def close(self) -> None:
-        await self._bare.close()
+    def close(self) -> None:
         self._reading.close()
         self._shared.close()
 
@@ -165,7 +164,7 @@ async def _pair(bench: Bench, prepared: Path, steps: list[list[Member]], savepoi
                 await asyncio.sleep(random.uniform(0.02, 0.06))
                 sample = floor.sample if side == "floor" else idle.sample
                 told[side].append(await sample(number) * 1_000)
-    await floor.close()
+    floor.close()
     _check(ours, floors, bench.plan.samples)
     bench.place.drop(ours, floors)
     return {side: statistics.median(values) for side, values in told.items()}

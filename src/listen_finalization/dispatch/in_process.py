@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -52,7 +53,9 @@ class InProcessWorker:
         answer = Answer()
 
         async def receive() -> _Message:
-            return incoming.pop() if incoming else {"type": "http.disconnect"}
+            if not incoming:
+                await asyncio.Event().wait()  # a caller that stays: it never hangs up
+            return incoming.pop()
 
         async def send(message: _Message) -> None:
             if message["type"] == "http.response.start":
