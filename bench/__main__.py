@@ -16,7 +16,7 @@ from bench.figures import Row
 from bench.plan import QUICK, Bench, Plan
 from bench.process import ROOT
 from bench.product import Place, log_to
-from bench.report import Progress, file_system, surroundings, table, write
+from bench.report import Presence, Progress, file_system, surroundings, table, write
 
 RESULTS = ROOT / "bench" / "results"
 GOLDEN = ROOT / "tests" / "contract"
@@ -45,18 +45,22 @@ def main(given: Sequence[str] | None = None) -> int:
     plan = QUICK if asked.quick else Plan()
     if asked.runs is not None:
         plan = dataclasses.replace(plan, runs=max(asked.runs, 1))
-    progress = Progress()
+    progress, presence = Progress(), Presence(RESULTS)
     place = Place(asked.dir)
     facts = surroundings(place.root)
     log_to(place.root / "product.log")
     bench, names = Bench(plan, place, progress.say), asked.only or list(MEASURES)
     rows: list[Row] = []
     fault = _measure(bench, names, rows)
-    seconds = progress.done()
+    seconds, alone = progress.done(), presence.leave()
     place.close()
     out = asked.out or RESULTS / time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime())
-    write(out, rows, {**facts, "seconds": seconds, "plan": dataclasses.asdict(plan)})
+    write(
+        out, rows, {**facts, "seconds": seconds, "alone": alone, "plan": dataclasses.asdict(plan)}
+    )
     _print(rows, asked.dir, plan, f"{seconds:.0f} s, {out}")
+    if not alone:
+        print("Another bench ran at the same time: these figures are spoilt.")
     if fault is not None:
         told = str(fault) or type(fault).__name__
         print(f"error: not everything could be measured: {told}", file=sys.stderr)

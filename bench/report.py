@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -56,6 +57,37 @@ def _cells(row: Row) -> tuple[str, ...]:
     spread = f"{min(row.figures):.3g}-{max(row.figures):.3g}"
     figure = f"{row.figure:.3g}"
     return (row.what, figure, row.unit, accept, aim, row.verdict, spread, row.detail)
+
+
+class Presence:
+    """Knows whether another bench runs over this tree at any time: two of them spoil each other.
+
+    Whoever is here holds a shared lock, and every arrival lengthens the file by a byte.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file = (directory / ".lock").open("ab", buffering=0)
+        self._met = not self._first()
+        fcntl.flock(self._file, fcntl.LOCK_SH)
+        self._file.write(b".")
+        self._size = self._length()
+
+    def leave(self) -> bool:
+        """Say whether nobody else was here at the arrival and nobody came since."""
+        alone = not self._met and self._length() == self._size
+        self._file.close()
+        return alone
+
+    def _first(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _length(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
 
 
 def surroundings(directory: Path) -> dict[str, Any]:

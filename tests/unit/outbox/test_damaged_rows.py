@@ -16,7 +16,7 @@ from listen_finalization.processing.destinations import KIND
 from listen_finalization.testing.workshop import Workshop
 
 URL = "https://receiver.example/hook"
-DAMAGES = ["{", '{"a": 1}}', "no json"]
+DAMAGES = ["{", '{"a": 1}}', "no json", pytest.param("[" * 100_000, id="deep")]
 
 
 @pytest.fixture
@@ -77,6 +77,16 @@ async def test_a_damaged_calendar_context_makes_the_content_unreadable_and_fails
         await workshop.conversations.content("ada", "c1")
     assert (await workshop.run(job)).kind is ResultKind.FAILED
     assert (await workshop.job(job)).failure_code == "content_unreadable"
+
+
+@pytest.mark.parametrize("damage", ["5", "null", ""])
+async def test_a_memory_whose_sources_are_no_list_is_unreadable(
+    damage: str, workshop: Workshop
+) -> None:
+    await workshop.run(await workshop.admitted())
+    change(workshop, "UPDATE memories SET segment_ids = ?", damage)
+    with pytest.raises(RowUnreadableError):
+        await workshop.conversations.find("ada", "c1")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -104,6 +104,21 @@ async def _at_last(resolver: SystemResolver) -> object:
                 await asyncio.sleep(0.005)
 
 
+async def test_a_thread_that_the_system_refuses_costs_no_later_lookup(
+    names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    resolver = SystemResolver()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        for _ in range(MOST):
+            with pytest.raises(NameResolutionError):
+                await resolver("fine.example", 443)
+    assert await resolver("fine.example", 443) == (ANSWER[0],)
+
+
 def test_a_lookup_that_hangs_does_not_keep_the_process_from_its_exit() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", _HANGING],
