@@ -20,10 +20,11 @@ class Received(NamedTuple):
 
 
 class Receiver:
-    """Notes every request before it answers; `status` says with what."""
+    """Notes every whole request before it answers; `status` says with what."""
 
     def __init__(self, status: Callable[[Received], int] = lambda _: 200) -> None:
         self.received: list[Received] = []
+        self.broken_off = 0
         self._lock = threading.Lock()
         self._status = status
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -41,7 +42,11 @@ class Receiver:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                size = int(self.headers["Content-Length"])
+                body = self.rfile.read(size)
+                if len(body) < size:
+                    receiver.broken_off += 1
+                    return  # its sender was killed: no whole request ever came
                 note = Received(
                     self.path,
                     self.headers["webhook-id"],
