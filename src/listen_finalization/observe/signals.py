@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 _LOG = logging.getLogger("listen_finalization")
+_encode = json.JSONEncoder().encode
 
 
 class Event(StrEnum):
@@ -70,7 +71,9 @@ class Signals:
             line["job_id"] = job_id
         if fault is not None:
             line["fault"] = f"{type(fault).__module__}.{type(fault).__qualname__}"
-        _LOG.log(level, json.dumps({**line, **(numbers or {})}))
+        text = _encode({**line, **numbers} if numbers else line)
+        # Made here, because `Logger.log` walks the stack for a caller that is always this one.
+        _LOG.handle(_LOG.makeRecord(_LOG.name, level, __name__, 0, text, (), None))
 
     def count(self, event: Event, code: str = "") -> int:
         """Return how often an event was emitted with a code (or without one)."""

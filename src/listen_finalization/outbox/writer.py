@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from listen_finalization.outbox.operations import Operation
 BATCH = 64
 """How many transitions share one commit at most (contract 16)."""
 
+PATIENCE = 0.002
+"""Seconds for which a commit waits at most for the callers of the last one."""
+
 _Waiting = tuple[Operation, asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
 
@@ -27,6 +31,8 @@ class Writer:
         self._engine = engine
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
+        self._took = 0.0
+        self._answered = 1
         self._gate = threading.Lock()
         self.at_rest = threading.Lock()
         """Held while a batch runs, so that a fork can wait for a quiet moment."""
@@ -55,15 +61,20 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        while True:
+        last = False
+        while not last:
             batch, last = self._next_batch()
             if batch:
-                with self.at_rest:
-                    replies = self._apply([operation for operation, _, _ in batch])
-                _answer(batch, replies)
-                self._tidy()
-            if last:
-                return
+                self._carry_out(batch)
+
+    def _carry_out(self, batch: list[_Waiting]) -> None:
+        began = time.monotonic()
+        with self.at_rest:
+            replies = self._apply([operation for operation, _, _ in batch])
+        self._took = time.monotonic() - began
+        self._answered = len(batch)
+        _answer(batch, replies)
+        self._tidy()
 
     def _tidy(self) -> None:
         """Do what no caller waits for."""
@@ -71,14 +82,21 @@ class Writer:
             self._engine.checkpoint()
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
+        """Take what waits; callers that shared the last commit are given time to share this one.
+
+        They work side by side, so their next transitions come soon; the wait is at most what the
+        last commit took, and `PATIENCE`. A caller that was alone waits for nobody.
+        """
         batch: list[_Waiting] = []
         waiting = self._queue.get()
+        until = time.monotonic() + min(self._took, PATIENCE)
         while waiting is not None:
             batch.append(waiting)
             if len(batch) == BATCH:
                 return batch, False
+            patience = until - time.monotonic() if len(batch) < self._answered else 0.0
             try:
-                waiting = self._queue.get_nowait()
+                waiting = self._queue.get(patience > 0, max(patience, 0.0) or None)
             except queue.Empty:
                 return batch, False
         return batch, True
