@@ -27,7 +27,8 @@ from bench.product import (
 )
 from bench.raw import Commits, Member, RawWriter, Shared
 from bench.record import recording
-from listen_finalization.stack import DATABASE, Stack
+from listen_finalization.outbox.database import DATABASE
+from listen_finalization.stack import Stack
 
 WIDTH = 64
 

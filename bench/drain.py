@@ -34,8 +34,9 @@ from bench.raw import Member, RawReader, RawWriter
 from bench.record import recording
 from listen_finalization.dispatch.embedded import PAGE
 from listen_finalization.observe.signals import Event
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.outbox.statements import STATEMENTS
-from listen_finalization.stack import DATABASE, Stack
+from listen_finalization.stack import Stack
 
 PATIENCE = 240.0
 """Seconds after which a drain is given up."""

@@ -16,9 +16,10 @@ from listen_finalization.admission import Admission
 from listen_finalization.domain.commands import Admit
 from listen_finalization.domain.content import Enrichment, Memory, Segment
 from listen_finalization.domain.decision import Decision
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.processing.protocol import Request
 from listen_finalization.settings import Settings
-from listen_finalization.stack import DATABASE, Stack
+from listen_finalization.stack import Stack
 
 UID = "bench-user"
 SLOTS = 4

@@ -33,9 +33,10 @@ from bench.raw import Member, Shared, connect, execute
 from bench.record import recording
 from listen_finalization.domain.content import Enrichment
 from listen_finalization.observe.signals import Event
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.outbox.statements import STATEMENTS
 from listen_finalization.processing.protocol import Request
-from listen_finalization.stack import DATABASE, Stack
+from listen_finalization.stack import Stack
 
 PATIENCE = 60.0
 

@@ -13,7 +13,7 @@ from listen_finalization.auth.policy import PolicyName, TokenPolicy
 from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.dispatch.embedded import EmbeddedDispatcher
 from listen_finalization.dispatch.in_process import InProcessWorker
-from listen_finalization.dispatch.processes import Election, ProcessRegistry
+from listen_finalization.dispatch.processes import LEADER, PROCESSES, Election, ProcessRegistry
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.errors import SettingsError, StoreUnavailableError
 from listen_finalization.finalizer import Finalizer
@@ -22,6 +22,7 @@ from listen_finalization.http.health import slots_part, store_part
 from listen_finalization.http.limiter import RateLimiter
 from listen_finalization.http.tasks import WorkerRoute
 from listen_finalization.observe.signals import Signals
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.outbox.sqlite import SqliteStore
 from listen_finalization.periodic import Periodic
 from listen_finalization.processing.destinations import Destinations
@@ -37,7 +38,6 @@ from listen_finalization.settings import RUN_PATH, Settings
 WORKER_BASE = "https://worker.listen-finalization.invalid"
 LOCAL_AUDIENCE = WORKER_BASE + RUN_PATH
 LOCAL_INVOKER = "dispatcher@listen-finalization.invalid"
-DATABASE = "listen.db"
 
 
 class Stack:
@@ -59,7 +59,7 @@ class Stack:
         self.slots = Slots(settings.slots)
         self._processor = processor or load_processor(settings.processor)
         self.store = SqliteStore(directory / DATABASE, settings.policy())
-        self.registry = ProcessRegistry(directory / "processes")
+        self.registry = ProcessRegistry(directory / PROCESSES)
         self.destinations = Destinations(self.store.records)
         self._sender = WebhookSender(
             admit_loopback=settings.admit_loopback_destinations,
@@ -86,7 +86,7 @@ class Stack:
             self.store.outbox,
             minter.token,
             self.registry,
-            Election(directory / "dispatcher.lock"),
+            Election(directory / LEADER),
             self.signals,
             slots=self.settings.slots,
             data_version=self.store.data_version,

@@ -13,9 +13,10 @@ import click
 from listen_finalization.cli.exit_codes import ExitCode
 from listen_finalization.cli.faults import CommandError
 from listen_finalization.cli.options import examples, output_option, stored_data, uid_option
-from listen_finalization.cli.place import DATABASE, embedded_settings, existing
+from listen_finalization.cli.place import embedded_settings, existing
 from listen_finalization.cli.printing import print_json, print_table, say
 from listen_finalization.domain.policy import Policy
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.outbox.sqlite import SqliteStore
 from listen_finalization.processing.addresses import AddressRefusedError, parse_url
 from listen_finalization.processing.destinations import Destinations

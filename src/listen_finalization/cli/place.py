@@ -13,11 +13,11 @@ from listen_finalization.cli.exit_codes import ExitCode
 from listen_finalization.cli.faults import CommandError
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.errors import SettingsError
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.settings import BY_FIELD, Settings
 
 MODE = BY_FIELD["dispatch_mode"].name
 DATA = BY_FIELD["data_dir"].name
-DATABASE = "listen.db"
 
 
 def setting_of(field: str, given: str | None = None, env: Mapping[str, str] | None = None) -> Any:

@@ -5,8 +5,6 @@ The file is opened for queries only; a stack that runs on it is not disturbed.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 import time
 from pathlib import Path
@@ -14,12 +12,13 @@ from typing import Self
 
 from listen_finalization.cli.exit_codes import ExitCode
 from listen_finalization.cli.faults import CommandError
-from listen_finalization.cli.place import DATABASE
+from listen_finalization.dispatch.processes import LEADER, PROCESSES, lock_is_free
 from listen_finalization.domain.codes import Status
 from listen_finalization.domain.explain import Facts, Presence
 from listen_finalization.domain.job import Instant, Job
 from listen_finalization.outbox import queries
 from listen_finalization.outbox.clock import AnchoredClock, boot_id
+from listen_finalization.outbox.database import DATABASE
 from listen_finalization.outbox.reader import Reader
 from listen_finalization.outbox.statements import STATEMENTS
 from listen_finalization.ports import JobPage
@@ -78,14 +77,14 @@ class StoredJobs:
         )
 
     def _dispatcher(self) -> Presence:
-        held = _held(self._directory / "dispatcher.lock")
+        held = not lock_is_free(self._directory / LEADER)
         return Presence.RUNS if held else Presence.ABSENT
 
     def _dead(self, claim_id: str) -> bool:
         process = claim_id[:_PROCESS_DIGITS]
         if len(claim_id) != 2 * _PROCESS_DIGITS or not process.isalnum():
             return False
-        return not _held(self._directory / "processes" / f"{process}.lock")
+        return lock_is_free(self._directory / PROCESSES / f"{process}.lock")
 
 
 def _now(connection: sqlite3.Connection) -> Instant:
@@ -93,18 +92,3 @@ def _now(connection: sqlite3.Connection) -> Instant:
     if held.get("boot_id") == boot_id():
         return AnchoredClock(int(held["anchor_wall"]), int(held["anchor_boot"]))()
     return Instant(time.time_ns() // 1_000)
-
-
-def _held(path: Path) -> bool:
-    """Whether a process holds the lock; a shared try, given back at once, changes nothing."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -9,6 +9,10 @@ import secrets
 import weakref
 from pathlib import Path
 
+PROCESSES = "processes"
+LEADER = "dispatcher.lock"
+"""Where the locks stand in a data directory: one for each process, and the leader's."""
+
 _ID_DIGITS = 16
 
 
@@ -25,12 +29,12 @@ class HeldLock:
         self._pid = os.getpid()
         _HELD.add(self)
 
-    def taken(self) -> bool:
-        """Lock the file, unless another holds it."""
+    def taken(self, kind: int = fcntl.LOCK_EX) -> bool:
+        """Lock the file, unless another holds it; a shared try is in no other try's way."""
         if self._descriptor is None:
             return False
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -106,7 +110,7 @@ class ProcessRegistry:
             return False
         if process_id in self._known_dead:
             return True
-        if not _lock_is_free(self._path(process_id)):
+        if not lock_is_free(self._path(process_id)):
             return False
         self._known_dead.add(process_id)
         return True
@@ -119,7 +123,7 @@ class ProcessRegistry:
     def prune(self) -> int:
         """Delete the lock files of dead processes; return how many there were."""
         found = [path for path in self._directory.glob("*.lock") if path != self._file]
-        dead = [path for path in found if _lock_is_free(path)]
+        dead = [path for path in found if lock_is_free(path)]
         for path in dead:
             path.unlink(missing_ok=True)
         return len(dead)
@@ -131,14 +135,15 @@ class ProcessRegistry:
             self._lock.give_up()
 
 
-def _lock_is_free(path: Path) -> bool:
+def lock_is_free(path: Path) -> bool:
+    """Whether no process holds the lock, or its file is gone; the try is given back at once."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return True
     lock = HeldLock(descriptor)
     try:
-        return lock.taken()
+        return lock.taken(fcntl.LOCK_SH)
     finally:
         lock.give_up()
 

@@ -21,6 +21,9 @@ from listen_finalization.outbox.clock import AnchoredClock, boot_id, boot_micros
 from listen_finalization.outbox.faults import fault_of, is_busy
 from listen_finalization.outbox.statements import MIGRATIONS, STATEMENTS
 
+DATABASE = "listen.db"
+"""The file's name in a data directory."""
+
 LOCK_PATIENCE = 10.0
 """Seconds for which the write lock is tried for before a caller is told that the store is busy."""
 
