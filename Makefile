@@ -26,7 +26,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@touch $@
 
 lock: ## Pin the requirements anew (needs uv).
-	uv pip compile -q pyproject.toml --extra server --group dev --universal --python-version 3.11 \
+	uv pip compile -q pyproject.toml --extra server --extra google --extra redis --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/dev.txt
 	uv pip compile -q pyproject.toml --extra server --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/server.txt
