@@ -71,6 +71,7 @@ class EmbeddedDispatcher:
         self._look_at = 0.0
         self._lives_at = 0.0
         self._woken = asyncio.Event()
+        self._looking = False
         self._backlog: deque[DueRow] = deque()
         self._in_flight: dict[str, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -84,10 +85,22 @@ class EmbeddedDispatcher:
         self._woken.set()
 
     async def hand_over(self, job: Job, *, delay: int = 0) -> bool:
-        """Look at the outbox now, where the job's row says when it is due."""
-        del job, delay
-        self.wake()
+        """Deliver the job at once where nothing else waits, else look at the outbox.
+
+        There the job's row says when it is due.
+        """
+        if self._at_rest and not delay and _due_when_written(job):
+            self._launch(_due_row(job))
+        else:
+            self.wake()
         return True
+
+    @property
+    def _at_rest(self) -> bool:
+        """Whether a slot is free and no row is known, or being looked for, that was here before."""
+        full = len(self._in_flight) + self._outlived() >= self._slots
+        busy = full or bool(self._backlog) or self._looking or self._woken.is_set()
+        return self._task is not None and self.leads and not busy
 
     def start(self, worker: Worker) -> None:
         """Begin delivering to the worker route of `worker`; returns at once."""
@@ -157,7 +170,11 @@ class EmbeddedDispatcher:
     async def _fetch(self) -> None:
         """Read the next due rows; one under way when the read began may stand elsewhere by now."""
         under_way = frozenset(self._in_flight)
-        page = await self._outbox.due(PAGE)
+        self._looking = True
+        try:
+            page = await self._outbox.due(PAGE)
+        finally:
+            self._looking = False
         for row in page.rows:
             if row.job_id not in under_way:
                 await self._sort(row)
@@ -233,6 +250,29 @@ class EmbeddedDispatcher:
             "X-CloudTasks-TaskName": task_name(row.job_id, row.generation),
             "X-CloudTasks-TaskRetryCount": "0",
         }
+
+
+def _due_when_written(job: Job) -> bool:
+    """Whether the row that was just written waits for a worker and for nothing else.
+
+    Of the states only a queued row can be due as it is written.
+    """
+    due = job.reconcile_after_at
+    return not job.requires_byok and due is not None and due <= job.updated_at
+
+
+def _due_row(job: Job) -> DueRow:
+    """Return what the due query would say of a row that `_due_when_written`."""
+    assert job.reconcile_after_at is not None
+    return DueRow(
+        job.job_id,
+        job.dispatch_generation,
+        job.status,
+        job.requires_byok,
+        job.handovers,
+        job.reconcile_after_at,
+        job.claim_id,
+    )
 
 
 _MOVED = frozenset(

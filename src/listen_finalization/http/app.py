@@ -79,10 +79,10 @@ def build_app(services: Services) -> FastAPI:
         telemetry=_NO_TELEMETRY,
     )
     callers = Callers(services.verifier, services.signals)
+    _add_internal(app, services)  # first: routes are tried in this order, and these match exactly
     _add_customer(app, services, callers)
     if services.embedded:
         _add_embedded(app, EmbeddedRoutes(callers, services.conversations))
-    _add_internal(app, services)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     return app
 
@@ -156,13 +156,13 @@ def _add_embedded(app: FastAPI, routes: EmbeddedRoutes) -> None:
 
 def _add_internal(app: FastAPI, services: Services) -> None:
     """Add what is in no OpenAPI document."""
-    health = HealthRoutes(services.parts)
     routes = app.router.routes
-    routes.append(Route("/livez", health.live, include_in_schema=False))
-    routes.append(Route("/readyz", health.ready, include_in_schema=False))
-    index = ProblemIndex()
-    routes.append(Route(f"{PATH}/{{kind}}", index.show, include_in_schema=False))
     if services.worker is not None:
         # The bound method: starlette takes any other callable for an ASGI application.
         run = services.worker.__call__
         routes.append(Route(RUN_PATH, run, methods=["POST"], include_in_schema=False))
+    health = HealthRoutes(services.parts)
+    routes.append(Route("/livez", health.live, include_in_schema=False))
+    routes.append(Route("/readyz", health.ready, include_in_schema=False))
+    index = ProblemIndex()
+    routes.append(Route(f"{PATH}/{{kind}}", index.show, include_in_schema=False))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from listen_finalization.domain.codes import (
     Actor,
@@ -63,28 +64,40 @@ def _line(h: HistoryEntry) -> str:
     )
 
 
+T = TypeVar("T", bound=StrEnum)
+
+
+def _words(kind: type[T]) -> dict[str | None, T]:
+    """Return the members by their word: calling an enum costs several times a look-up."""
+    return {member.value: member for member in kind}
+
+
+def _words_or_none(kind: type[T]) -> dict[str | None, T | None]:
+    return {**_words(kind), None: None}
+
+
+_STATUS, _STATUS_OR_NONE = _words(Status), _words_or_none(Status)
+_VERB, _ACTOR, _STEP, _STATE = _words(Verb), _words(Actor), _words(Step), _words(EffectState)
+_FAILURE, _OUTCOME = _words_or_none(FailureCode), _words_or_none(Outcome)
+_EFFECT = _words_or_none(EffectCode)
+
+
 def _effect(line: list[Any]) -> Effect:
     step, state, destination, code, tries = line
-    return Effect(
-        Step(step),
-        EffectState(state),
-        destination,
-        None if code is None else EffectCode(code),
-        tries,
-    )
+    return Effect(_STEP[step], _STATE[state], destination, _EFFECT[code], tries)
 
 
 def _entry(line: list[Any]) -> HistoryEntry:
     at, verb, before, after, generation, epoch, actor, code, count = line
     return HistoryEntry(
         at,
-        Verb(verb),
-        None if before is None else Status(before),
-        Status(after),
+        _VERB[verb],
+        _STATUS_OR_NONE[before],
+        _STATUS[after],
         generation,
         epoch,
-        Actor(actor),
-        None if code is None else FailureCode(code),
+        _ACTOR[actor],
+        _FAILURE[code],
         count,
     )
 
@@ -139,7 +152,7 @@ def decode_job(row: Sequence[Any]) -> Job:
             uid=row[2],
             conversation_id=row[3],
             finalization_revision=row[4],
-            status=Status(row[5]),
+            status=_STATUS[row[5]],
             requires_byok=bool(row[6]),
             force_process=bool(row[7]),
             created_at=Instant(row[8]),
@@ -156,23 +169,23 @@ def decode_job(row: Sequence[Any]) -> Job:
             releases=row[19],
             last_task_retry=row[20],
             replay_count=row[21],
-            failure_code=None if row[22] is None else FailureCode(row[22]),
-            outcome=None if row[23] is None else Outcome(row[23]),
+            failure_code=_FAILURE[row[22]],
+            outcome=_OUTCOME[row[23]],
             completed_at=row[24],
             reconcile_after_at=row[25],
             effects=tuple(map(_effect, json.loads(row[26]))),
             history=tuple(map(_entry, json.loads(row[27]))),
         )
-    except (ValueError, TypeError, IllegalJobError) as error:
+    except (ValueError, TypeError, LookupError, IllegalJobError) as error:
         raise RowUnreadableError from error
 
 
-_KNOWN = frozenset(ConversationStatus)
+_CONVERSATION = _words(ConversationStatus)
 
 
 def decode_conversation(row: Sequence[Any]) -> Conversation:
     """Build the decisive fields of a conversation row in column order."""
-    status = ConversationStatus(row[2]) if row[2] in _KNOWN else ConversationStatus.OTHER
+    status = _CONVERSATION.get(row[2], ConversationStatus.OTHER)
     return Conversation(
         uid=row[0],
         conversation_id=row[1],

@@ -175,7 +175,7 @@ class FileWatch:
     """Notices that the path, its WAL or the index of that no longer lead to what is open."""
 
     def __init__(self, path: Path) -> None:
-        self._paths = (path, Path(f"{path}-wal"), Path(f"{path}-shm"))
+        self._paths = (str(path), f"{path}-wal", f"{path}-shm")
         self._held = self._look()
 
     def _look(self) -> tuple[tuple[int, int] | None, ...]:
@@ -191,10 +191,10 @@ class FileWatch:
             raise StoreBrokenError
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path | str) -> tuple[int, int] | None:
     """Name the file that a path leads to; None where there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - asked at every commit and read; Path costs as much again
     except OSError:
         return None
     return found.st_dev, found.st_ino

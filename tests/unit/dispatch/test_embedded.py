@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from listen_finalization.domain.commands import Admit, ClaimJob, Park, Postpone
 from listen_finalization.domain.content import Segment
 from listen_finalization.domain.decision import Decision
 from listen_finalization.domain.identity import task_name
-from listen_finalization.domain.job import Job, seconds
+from listen_finalization.domain.job import Instant, Job, seconds
 from listen_finalization.errors import StoreBusyError, ValueRefusedError
 from listen_finalization.finalizer import Delivery
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.outbox.sqlite import SqliteOutbox, SqliteStore
+from listen_finalization.ports import DuePage, DueRow
 from listen_finalization.settings import RUN_PATH
 from listen_finalization.testing.workshop import EMBEDDED, Workshop
 
@@ -382,6 +384,75 @@ async def _admitted_by(store: SqliteStore, key: str) -> str:
     answer = await store.outbox.apply(Admit("ada", key))
     assert isinstance(answer, Decision) and answer.job is not None
     return answer.job.job_id
+
+
+class Lookless(SqliteOutbox):
+    """An outbox that finds nothing due once `blind`: what is delivered then was handed over."""
+
+    blind = False
+
+    async def due(self, limit: int, *, after: DueRow | None = None) -> DuePage:
+        page = await super().due(limit, after=after)
+        return replace(page, rows=()) if self.blind else page
+
+
+async def test_a_handed_over_job_is_delivered_without_a_look_where_nothing_waits(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, wrap=Lookless) as here:
+        await here.until(lambda: here.dispatcher.leads and here.dispatcher._at_rest)
+        here.dispatcher._outbox.blind = True  # type: ignore[attr-defined]
+        job = await here.workshop.admitted()
+        await here.dispatcher.hand_over(job)
+        await here.settled(job)
+        assert here.delivered == [(job.job_id, 1)]
+
+
+async def test_a_handed_over_job_goes_behind_those_that_wait(tmp_path: Path) -> None:
+    async with scene(tmp_path, slots=1) as here:
+        gate = asyncio.Event()
+
+        async def gated(job_id: str, generation: int) -> httpx.Response:
+            await gate.wait()
+            return await here.worked(job_id, generation)
+
+        here.answer = gated
+        await here.until(lambda: here.dispatcher._at_rest)
+        jobs = []
+        for n in range(4):
+            jobs.append(await here.workshop.admitted(f"c{n}"))
+            await here.dispatcher.hand_over(jobs[-1])
+        await here.until(lambda: len(here.delivered) == 1)
+        gate.set()
+        await here.settled(*jobs)
+        assert here.delivered == [(job.job_id, 1) for job in jobs]
+        assert here.most == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "delay", "asked"),
+    [
+        ({"reconcile_after_at": "later"}, 0, False),
+        ({"requires_byok": True}, 0, False),
+        ({}, 1, False),
+        ({}, 0, True),
+    ],
+    ids=["not due", "keys", "delayed", "a look was asked for"],
+)
+async def test_what_may_not_be_delivered_at_once_is_left_to_a_look(
+    changes: dict[str, Any], delay: int, asked: bool, tmp_path: Path
+) -> None:
+    async with scene(tmp_path, wrap=Lookless) as here:
+        await here.until(lambda: here.dispatcher._at_rest)
+        here.dispatcher._outbox.blind = True  # type: ignore[attr-defined]
+        job = await here.workshop.admitted()
+        if "reconcile_after_at" in changes:
+            changes = {"reconcile_after_at": Instant(job.updated_at + 1)}
+        if asked:
+            here.dispatcher.wake()
+        await here.dispatcher.hand_over(replace(job, **changes), delay=delay)
+        assert here.dispatcher._in_flight == {}
+        assert here.delivered == []
 
 
 async def test_one_process_leads_and_the_other_follows_without_spinning(tmp_path: Path) -> None:
