@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from listen_finalization.domain.budgets import DispatchMode
 
 RUN_PATH = "/v1/conversation-finalization-jobs/run"
+RECONCILE_PATH = "/v1/conversation-finalization-jobs/reconcile"
 MASKED = "set, not shown"
 UNSET = "unset"
 
@@ -19,13 +20,16 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,8}}"
 _PORT = r"(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]))?"
+_LOOPBACK = r"(?:localhost|127\.0\.0\.1|\[::1\])"
+_USER = r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}){0,512}"
 _DOTTED = r"[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,9}"
 
 # fmt: off
 NumberKind = Literal["count", "seconds", "days"]
 ChoiceKind = Literal["flag", "mode"]
 TextKind = Literal[
-    "account", "audience", "handler_url", "keys_url", "name", "path", "processor", "queue"]
+    "account", "audience", "database", "handler_url", "keys_url", "loopback", "name", "path",
+    "processor", "queue", "redis_url"]
 Kind = NumberKind | ChoiceKind | TextKind
 """How the text of a setting is read."""
 
@@ -36,11 +40,15 @@ _TEXTS: Mapping[Kind, tuple[str, str]] = {
     "account": (rf"[a-z0-9](?:[a-z0-9._-]{{0,61}}[a-z0-9])?@{_LABEL}(?:\.{_LABEL}){{1,8}}",
                 "the address of a service account, in lower case"),
     "audience": (r"[\x21-\x7e]{1,2048}", "at most 2048 visible ASCII characters"),
-    "handler_url": (rf"https://{_HOST}{_PORT}{RUN_PATH}",
-                    f"https://, a host in lower case and exactly {RUN_PATH}, nothing after it"),
-    "keys_url": (rf"(?:https://{_HOST}|http://(?:localhost|127\.0\.0\.1|\[::1\])){_PORT}"
+    "database": (r"\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9]",
+                 "(default) or the id of a database: 4 to 63 lower-case letters, digits, hyphens"),
+    "handler_url": (rf"(?:https://{_HOST}|http://{_LOOPBACK}){_PORT}{RUN_PATH}",
+                    "https:// (http to a loopback host), a host in lower case and exactly "
+                    f"{RUN_PATH}, nothing after it"),
+    "keys_url": (rf"(?:https://{_HOST}|http://{_LOOPBACK}){_PORT}"
                  r"/[\x21\x22\x24-\x5b\x5d-\x7e]{0,2000}",
                  "an https URL (http to a loopback host), host in lower case, no user or fragment"),
+    "loopback": (rf"{_LOOPBACK}(?=:){_PORT}", "host:port of this machine, such as 127.0.0.1:8123"),
     "name": (r"[a-z0-9](?:[a-z0-9.:-]{0,61}[a-z0-9])?",
              "at most 63 lower-case letters, digits, dots, colons and hyphens"),
     "path": (r"(?![~\s])[^\x00-\x1f\x7f]{1,4096}(?<!\s)", "a path; ~ is not expanded"),
@@ -48,6 +56,9 @@ _TEXTS: Mapping[Kind, tuple[str, str]] = {
                   "extractive, the name of an entry point, or package.module:Class"),
     "queue": (r"(?!(?i:sync-jobs|audio-merge)\Z)[A-Za-z0-9-]{1,100}",
               "the id of a queue of its own (letters, digits, -), not sync-jobs or audio-merge"),
+    "redis_url": (rf"rediss?://(?:{_USER}(?::{_USER})?@)?(?:{_HOST}|\[[0-9a-f:.]{{2,45}}\]){_PORT}"
+                  r"(?:/[0-9]{0,3})?",
+                  "a redis or rediss URL, host in lower case, at most a database number behind it"),
 }
 # fmt: on
 
@@ -80,7 +91,7 @@ class Setting:
     @property
     def secret(self) -> bool:
         """Whether the value is never shown: any free text, as anything may be pasted into it."""
-        return self.kind in _TEXTS
+        return self.kind in _TEXTS and self.kind != "loopback"
 
     @property
     def expects(self) -> str:

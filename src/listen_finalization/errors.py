@@ -20,6 +20,15 @@ class SettingsError(ListenFinalizationError):
     """A setting is missing or cannot work; the message names it, never its value."""
 
 
+class ExtraMissingError(ListenFinalizationError, ImportError):
+    """A part of this package needs an extra that is not installed."""
+
+    def __init__(self, extra: str) -> None:
+        super().__init__(
+            f"the '{extra}' extra is not installed: pip install 'listen-finalization[{extra}]'"
+        )
+
+
 class StoreError(ListenFinalizationError):
     """The store did not take the command; nothing is known to be written."""
 
@@ -42,6 +51,10 @@ class StoreSchemaError(StoreError):
 
 class StoreUnavailableError(StoreError):
     """The store cannot be opened or read. Check that its directory exists and is writable."""
+
+
+class StoreRefusedError(StoreError):
+    """The store refuses this process. Check project, database, indexes and permissions."""
 
 
 class ValueRefusedError(StoreError):

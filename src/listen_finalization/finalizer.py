@@ -7,7 +7,7 @@ import logging
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import assert_never
 
@@ -39,9 +39,10 @@ from listen_finalization.lease import (
     OwnershipLostError,
     apply_again,
     refused_ownership,
+    take_lease,
 )
 from listen_finalization.observe.signals import Event, Signals
-from listen_finalization.ports import Dispatcher, Liveness, Outbox
+from listen_finalization.ports import Dispatcher, Liveness, Outbox, RunLock
 from listen_finalization.processing.pipeline import End, Pipeline, Run, Unfinished
 from listen_finalization.processing.slots import Slot, Slots
 from listen_finalization.processing.trouble import RunTimeoutError, Trouble, trouble
@@ -105,6 +106,7 @@ class Finalizer:
         *,
         lease: int,
         run_timeout: float,
+        run_lock: RunLock | None = None,
     ) -> None:
         """`lease` is the policy's, in microseconds; `run_timeout` bounds a run, in seconds."""
         self._outbox = outbox
@@ -115,6 +117,7 @@ class Finalizer:
         self._signals = signals
         self._lease = lease
         self._run_timeout = run_timeout
+        self._run_lock = run_lock
         self._running: set[asyncio.Task[Result]] = set()
         self._steps: set[asyncio.Task[End]] = set()
         self._closing = False
@@ -212,7 +215,16 @@ class Finalizer:
         return full if isinstance(answer, Refused) else await self._ended(answer, delay)
 
     async def _claimed(self, delivery: Delivery, slot: Slot) -> Result:
-        answer = await self._claim(delivery)
+        claim = self._claim(delivery)
+        if self._run_lock is None:
+            return await self._run(claim, delivery, slot)
+        async with self._run_lock.held(claim) as refused:
+            return await self._run(claim, delivery, slot, refused=refused)
+
+    async def _run(
+        self, claim: ClaimJob, delivery: Delivery, slot: Slot, *, refused: Refused | None = None
+    ) -> Result:
+        answer = refused or await take_lease(self._outbox, self._liveness, claim)
         if isinstance(answer, Refused):
             self._signals.emit(Event.CLAIM_REFUSED, code=answer.code, job_id=delivery.job_id)
             return _refused(answer)
@@ -222,8 +234,8 @@ class Finalizer:
         self._signals.emit(Event.JOB_CLAIMED, job_id=job.job_id)
         return await self._under_lease(delivery, job, slot)
 
-    async def _claim(self, delivery: Delivery) -> Answer:
-        command = ClaimJob(
+    def _claim(self, delivery: Delivery) -> ClaimJob:
+        return ClaimJob(
             delivery.job_id,
             delivery.generation,
             self._liveness.new_claim_id(),
@@ -233,11 +245,6 @@ class Finalizer:
             conversation_id=delivery.conversation_id,
             task_retry=delivery.task_retry,
         )
-        answer = await apply_again(self._outbox, command)
-        holder = _holder(answer)
-        if holder is None or not self._liveness.dead(holder):
-            return answer
-        return await apply_again(self._outbox, replace(command, dead_claim=holder))
 
     async def _under_lease(self, delivery: Delivery, job: Job, slot: Slot) -> Result:
         lease = Lease(self._outbox, job, delivery.actor, self._signals, length=self._lease)
@@ -346,13 +353,6 @@ _MINTING = frozenset({Verb.RELEASE, Verb.REDISPATCH})
 async def _ended_task(task: asyncio.Task[End]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def _holder(answer: Answer) -> str | None:
-    """Return the claim id that holds the lease which refused a claim."""
-    if isinstance(answer, Refused) and answer.code is RefusalCode.LEASE_HELD and answer.job:
-        return answer.job.claim_id
-    return None
 
 
 def _lost(lost: Exception) -> Result:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from listen_finalization.domain.budgets import RENEWALS_PER_LEASE
 from listen_finalization.domain.codes import Actor, Outcome, RefusalCode
-from listen_finalization.domain.commands import Checkpoint, Command, OwnedCommand, StepResult
+from listen_finalization.domain.commands import (
+    Checkpoint,
+    ClaimJob,
+    Command,
+    OwnedCommand,
+    StepResult,
+)
 from listen_finalization.domain.content import Memory
-from listen_finalization.domain.decision import Answer, Decision
+from listen_finalization.domain.decision import Answer, Decision, Refused
 from listen_finalization.domain.job import SECOND, Claim, Effect, Job
 from listen_finalization.errors import (
     ListenFinalizationError,
@@ -18,7 +25,7 @@ from listen_finalization.errors import (
     ValueRefusedError,
 )
 from listen_finalization.observe.signals import Event, Signals
-from listen_finalization.ports import Outbox
+from listen_finalization.ports import Liveness, Outbox
 
 PATIENCE = 1.1
 """Seconds of waiting for a store in trouble, where waiting longer has no use of its own."""
@@ -55,6 +62,22 @@ async def apply_again(outbox: Outbox, command: Command, *, patience: float = PAT
                 raise
         await asyncio.sleep(wait)
         waited, wait = waited + wait, min(4 * wait, _LONGEST_WAIT)
+
+
+async def take_lease(outbox: Outbox, liveness: Liveness, command: ClaimJob) -> Answer:
+    """Claim; the lease of a process that is provably dead is taken at once. Raises `StoreError`."""
+    answer = await apply_again(outbox, command)
+    holder = _holder(answer)
+    if holder is None or not liveness.dead(holder):
+        return answer
+    return await apply_again(outbox, replace(command, dead_claim=holder))
+
+
+def _holder(answer: Answer) -> str | None:
+    """Return the claim id that holds the lease which refused a claim."""
+    if isinstance(answer, Refused) and answer.code is RefusalCode.LEASE_HELD and answer.job:
+        return answer.job.claim_id
+    return None
 
 
 class Lease:

@@ -13,6 +13,7 @@ from listen_finalization.errors import (
     StoreBusyError,
     StoreError,
     StoreFullError,
+    StoreRefusedError,
     StoreSchemaError,
     StoreUnavailableError,
 )
@@ -27,6 +28,7 @@ _WHOLE_STORE = (
     StoreBrokenError,
     StoreUnavailableError,
     StoreSchemaError,
+    StoreRefusedError,
 )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from listen_finalization.domain.codes import Status, Step
-from listen_finalization.domain.commands import Command
+from listen_finalization.domain.commands import ClaimJob, Command
 from listen_finalization.domain.content import Content, Memory, Segment
 from listen_finalization.domain.conversation import Conversation
-from listen_finalization.domain.decision import Answer
+from listen_finalization.domain.decision import Answer, Refused
 from listen_finalization.domain.job import Instant, Job
 
 
@@ -180,6 +181,19 @@ class Records(Protocol):
     async def delete(self, kind: str, key: str) -> bool: ...
 
 
+class Store(Protocol):
+    """The three ports of one database, as a composition root gets them."""
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def conversations(self) -> Conversations: ...
+
+    @property
+    def records(self) -> Records: ...
+
+
 class Dispatcher(Protocol):
     """Hands a job over: to a queue, or to the worker of this machine."""
 
@@ -199,4 +213,17 @@ class Liveness(Protocol):
 
     def new_claim_id(self) -> str:
         """Mint 128 bits, as 32 hex digits, whose first half names this process."""
+        ...
+
+
+class RunLock(Protocol):
+    """Turns a second worker away before it claims: an extra guard, and never the authority."""
+
+    def held(self, claim: ClaimJob) -> AbstractAsyncContextManager[Refused | None]:
+        """Hold the job's lock under the id of a claim that is not made yet, for as long as entered.
+
+        Enters with the `LEASE_HELD` that the claim would get where another holds the lock; else
+        with None, whether the lock could be taken or not: the claim decides. Raises nothing of its
+        own.
+        """
         ...

@@ -27,6 +27,9 @@ STAMP = ("stamp", "reconcile")
 """Kind and key of the record that holds when a round was begun (`at`) and came to its end (`done`).
 """
 
+INLINE_STAMP = ("stamp", "reconcile_inline")
+"""The same of rounds that run what they find: one that leaves the jobs does not stand for them."""
+
 _UNMOVED = frozenset({ResultKind.BUSY, ResultKind.IGNORED, ResultKind.UNAVAILABLE})
 """Results of a run after which the row may stand where it stood."""
 
@@ -56,6 +59,10 @@ class Round:
     set_aside: int = 0
     enqueue_failed: int = 0
     out_of_time: bool = False
+
+    def counts(self) -> dict[str, int]:
+        """Return every field as a number."""
+        return {name: int(getattr(self, name)) for name in self.__slots__}
 
 
 class Reconciler:
@@ -89,6 +96,7 @@ class Reconciler:
         self._stale = seconds(stale)
         self._budget = budget
         self._monotonic = monotonic
+        self._stamp = INLINE_STAMP if recovery is Recovery.RUN else STAMP
 
     async def run_once(self, *, force: bool = False) -> Round:
         """Run one round, unless one was begun within half an interval and `force` is off.
@@ -114,7 +122,7 @@ class Reconciler:
     async def _stamped(self, force: bool) -> bool:
         """Stamp the round's start by compare-and-set; False where another's is young."""
         now = (await self._outbox.due(1)).now
-        held = await self._records.get(*STAMP)
+        held = await self._records.get(*self._stamp)
         begun = held.value.get("at") if held is not None else None
         if isinstance(begun, int) and not force:
             age = (now - begun) / SECOND
@@ -122,15 +130,17 @@ class Reconciler:
                 return False
         value = {**(held.value if held is not None else {}), "at": now}
         version = held.version if held is not None else 0
-        written = await self._records.put_if(*STAMP, value, version=version)
+        written = await self._records.put_if(*self._stamp, value, version=version)
         return written is not None or force
 
     async def _done(self) -> None:
         """Note when a round last came to its end; another replica's note is as good."""
-        held = await self._records.get(*STAMP)
+        held = await self._records.get(*self._stamp)
         if held is not None:
             now = (await self._outbox.due(1)).now
-            await self._records.put_if(*STAMP, {**held.value, "done": now}, version=held.version)
+            await self._records.put_if(
+                *self._stamp, {**held.value, "done": now}, version=held.version
+            )
 
     async def _take(self, rows: tuple[DueRow, ...], done: Round, ends: float) -> None:
         runs: list[DueRow] = []
@@ -205,7 +215,8 @@ class Reconciler:
         done.set_aside += 1
 
     def _tell(self, done: Round) -> None:
-        numbers = {name: int(getattr(done, name)) for name in Round.__slots__ if name != "skipped"}
+        numbers = done.counts()
+        del numbers["skipped"]
         self._signals.emit(Event.ROUND_DONE, numbers=numbers)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from listen_finalization.declaration import (
     MASKED,
+    RECONCILE_PATH,
     RUN_PATH,
     UNSET,
     Described,
@@ -36,6 +37,7 @@ _HEADLINE = "settings that cannot work:"
 __all__ = [
     "BY_FIELD",
     "MASKED",
+    "RECONCILE_PATH",
     "RUN_PATH",
     "SETTINGS",
     "UNSET",
@@ -130,6 +132,18 @@ class Settings:
     firebase_certs_url: str = setting("LISTEN_FINALIZATION_FIREBASE_CERTS_URL", "keys_url",
         default="https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com",
         about="where the keys of customer tokens are published")
+    scheduler_sa: str | None = setting("LISTEN_FINALIZATION_SCHEDULER_SA", "account",
+        about="the only service account that may start a round of the reconciler by POST")
+    firestore_project: str | None = setting("LISTEN_FINALIZATION_FIRESTORE_PROJECT", "name",
+        about="the Google Cloud project of the database; unset: that of SYNC_TASKS_PROJECT")
+    firestore_database: str = setting("LISTEN_FINALIZATION_FIRESTORE_DATABASE", "database",
+        default="(default)", about="the Firestore database of jobs and conversations")
+    tasks_emulator: str | None = setting("CLOUD_TASKS_EMULATOR_HOST", "loopback",
+        about="a Cloud Tasks server of this machine instead of Google's, for development")
+    run_lock_url: str | None = setting("LISTEN_FINALIZATION_RUN_LOCK_URL", "redis_url",
+        about="the Redis server of the run lock; unset: runs have the lease alone")
+    run_lock_ttl_seconds: float = setting("LISTEN_FINALIZATION_RUN_LOCK_TTL_SECONDS", "seconds",
+        default="1800", low=2, high=86_400, about="how long a run lock stands by itself")
     # fmt: on
     given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
     faults: InitVar[tuple[Fault, ...]] = ()
@@ -174,6 +188,17 @@ class Settings:
         return self.tasks_oidc_audience is not None and self.tasks_invoker_sa is not None
 
     @property
+    def store_project(self) -> str | None:
+        """The project of the Firestore database."""
+        return self.firestore_project or self.tasks_project
+
+    @property
+    def queue_path(self) -> str:
+        """The full name of the queue; all its parts are there in the `cloud_tasks` mode."""
+        place = f"projects/{self.tasks_project}/locations/{self.tasks_location}"
+        return f"{place}/queues/{self.tasks_queue}"
+
+    @property
     def durable_mode(self) -> bool:
         """Whether the exact-id route may admit; `cloud_tasks` is never configured in part."""
         return self.dispatch_mode is not DispatchMode.INLINE
@@ -204,6 +229,7 @@ class Settings:
             backoff=self._amount("backoff_seconds"),
             backoff_limit=self._amount("backoff_limit_seconds"),
             delivery_timeout=self._amount("delivery_timeout_seconds"),
+            run_lock=self._amount("run_lock_ttl_seconds") if self.run_lock_url else None,
         )
         return budgets.inequalities(present)
 
@@ -232,7 +258,9 @@ class Settings:
         for relation in self.inequalities():
             if not relation.holds:
                 yield Fault(relation.names, f"{relation.text} does not hold")
-        mode, audience, invoker, loopback = (BY_FIELD[field].name for field in _BOUND)
+        mode, audience, invoker, loopback, handler, emulator, scheduler = (
+            BY_FIELD[field].name for field in _BOUND
+        )
         for field, one in BY_FIELD.items():
             if one.needed is self.dispatch_mode and getattr(self, field) is None:
                 yield Fault((one.name,), f"{one.name} is required with {mode}={one.needed}")
@@ -241,6 +269,10 @@ class Settings:
             yield Fault((audience, invoker), f"{audience} and {invoker} need each other")
         if self.admit_loopback_destinations and self.dispatch_mode is not EMBEDDED:
             yield Fault((loopback, mode), f"{loopback}=true needs {mode}={EMBEDDED}")
+        if (self.tasks_handler_url or "").startswith("http:") and not self.tasks_emulator:
+            yield Fault((handler, emulator), f"{handler} must be https without {emulator}")
+        if self.scheduler_sa is not None and self.tasks_oidc_audience is None:
+            yield Fault((scheduler, audience), f"{scheduler} needs {audience}")
 
 
 BY_FIELD: Mapping[str, Setting] = {
@@ -248,7 +280,15 @@ BY_FIELD: Mapping[str, Setting] = {
     for field in dataclasses.fields(Settings)
     if "setting" in field.metadata
 }
-_BOUND = ("dispatch_mode", "tasks_oidc_audience", "tasks_invoker_sa", "admit_loopback_destinations")
+_BOUND = (
+    "dispatch_mode",
+    "tasks_oidc_audience",
+    "tasks_invoker_sa",
+    "admit_loopback_destinations",
+    "tasks_handler_url",
+    "tasks_emulator",
+    "scheduler_sa",
+)
 SETTINGS: tuple[Setting, ...] = tuple(BY_FIELD.values())
 
 

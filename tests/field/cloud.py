@@ -22,7 +22,7 @@ from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy
-from listen_finalization.http.app import Services, build_app
+from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.http.tasks import WorkerRoute
 from listen_finalization.reconcile import Reconciler, Recovery, Round
 from listen_finalization.settings import RUN_PATH
@@ -84,13 +84,14 @@ class Cloud:
         keys = StaticKeySource({KID: google_key().public_key()})
         workshop = self.workshop
         return Services(
-            verifier=TokenVerifier(users, self.users.key_source()),
-            admission=workshop.admission,
-            outbox=workshop.outbox,
-            conversations=workshop.conversations,
             signals=workshop.signals,
-            max_attempts=workshop.policy.max_attempts,
-            durable=True,
+            customers=CustomerServices(
+                verifier=TokenVerifier(users, self.users.key_source()),
+                admission=workshop.admission,
+                outbox=workshop.outbox,
+                max_attempts=workshop.policy.max_attempts,
+                durable=True,
+            ),
             worker=WorkerRoute(TokenVerifier(google, keys), workshop.finalizer, workshop.signals),
         )
 

@@ -25,7 +25,8 @@ from listen_finalization.domain.job import Job
 from listen_finalization.http.serving import hush, uvicorn_settings
 from listen_finalization.processing.protocol import Request
 from listen_finalization.settings import RUN_PATH, Settings
-from listen_finalization.stack import LOCAL_AUDIENCE, LOCAL_INVOKER, Stack
+from listen_finalization.stack import Stack
+from listen_finalization.stack.embedded import LOCAL_AUDIENCE, LOCAL_INVOKER
 
 CANARY = "canary-5b1e77"
 UID = "ada"

@@ -22,7 +22,7 @@ from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.domain.content import Segment
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy
-from listen_finalization.http.app import Services, build_app
+from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.http.limiter import RateLimiter
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
@@ -54,15 +54,16 @@ def app(directory: Path, issuer: LocalIssuer) -> Iterator[FastAPI]:
     asyncio.run(prepared(store))
     yield build_app(
         Services(
-            verifier=TokenVerifier(TokenPolicy.local_users("api"), issuer.key_source()),
-            admission=Admission(store.outbox, Taken(), signals),
-            outbox=store.outbox,
-            conversations=store.conversations,
             signals=signals,
-            max_attempts=5,
-            durable=True,
-            embedded=True,
-            limiter=RateLimiter(1_000_000),
+            customers=CustomerServices(
+                verifier=TokenVerifier(TokenPolicy.local_users("api"), issuer.key_source()),
+                admission=Admission(store.outbox, Taken(), signals),
+                outbox=store.outbox,
+                max_attempts=5,
+                durable=True,
+                embedded=store.conversations,
+                limiter=RateLimiter(1_000_000),
+            ),
         )
     )
     store.close()

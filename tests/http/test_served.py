@@ -22,7 +22,7 @@ from listen_finalization.auth.policy import TokenPolicy
 from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy
-from listen_finalization.http.app import Services, build_app
+from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.http.serving import hush, uvicorn_settings
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
@@ -47,14 +47,15 @@ async def endless(request: Request) -> Response:
 def services(store: SqliteStore, issuer: LocalIssuer) -> Services:
     signals = Signals()
     return Services(
-        verifier=TokenVerifier(TokenPolicy.local_users("served"), issuer.key_source()),
-        admission=Admission(store.outbox, Taken(), signals),
-        outbox=store.outbox,
-        conversations=store.conversations,
         signals=signals,
-        max_attempts=5,
-        durable=True,
-        embedded=True,
+        customers=CustomerServices(
+            verifier=TokenVerifier(TokenPolicy.local_users("served"), issuer.key_source()),
+            admission=Admission(store.outbox, Taken(), signals),
+            outbox=store.outbox,
+            max_attempts=5,
+            durable=True,
+            embedded=store.conversations,
+        ),
     )
 
 

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,16 +51,39 @@ def check(
     received: Iterable[Received] = (),
     settled: bool = True,
 ) -> None:
-    """Check every invariant that rows, calls and deliveries can show."""
-    jobs, conversations = rows_of(path, JOBS), rows_of(path, "conversations")
+    """Check every invariant that a file, calls and deliveries can show."""
+    tables = Tables(
+        jobs=rows_of(path, JOBS),
+        conversations=rows_of(path, "conversations"),
+        results=rows_of(path, "step_results"),
+        memories=rows_of(path, "memories"),
+    )
+    check_tables(tables, max_attempts=max_attempts, calls=calls, settled=settled)
+    deliveries_once(tables.jobs, list(received))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a store holds, in the columns of the embedded one."""
+
+    jobs: Rows
+    conversations: Rows
+    results: Rows
+    memories: Rows
+
+
+def check_tables(
+    tables: Tables, *, max_attempts: int, calls: Sequence[Call] = (), settled: bool = True
+) -> None:
+    """Check every invariant that rows and calls can show, whichever store they lie in."""
+    jobs = tables.jobs
     one_row_per_revision(jobs)
-    terminal_together(jobs, conversations)
+    terminal_together(jobs, tables.conversations)
     rows_are_whole(jobs)
     found_when_due(jobs)
-    results_go_at_settlement(jobs, rows_of(path, "step_results"))
-    memories_once(rows_of(path, "memories"))
+    results_go_at_settlement(jobs, tables.results)
+    memories_once(tables.memories)
     runs_within_budget(jobs, calls, max_attempts)
-    deliveries_once(jobs, list(received))
     if settled:
         assert not [row for row in jobs if row["status"] in ("queued", "leased")]
 

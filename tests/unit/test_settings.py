@@ -27,6 +27,9 @@ PREFIX = "LISTEN_FINALIZATION_"
 MODE = f"{PREFIX}DISPATCH_MODE"
 QUEUE = f"{PREFIX}TASKS_QUEUE"
 HANDLER = f"{PREFIX}TASKS_HANDLER_URL"
+SCHEDULER = f"{PREFIX}SCHEDULER_SA"
+DATABASE = f"{PREFIX}FIRESTORE_DATABASE"
+EMULATOR = "CLOUD_TASKS_EMULATOR_HOST"
 AUDIENCE = f"{PREFIX}TASKS_OIDC_AUDIENCE"
 INVOKER = f"{PREFIX}TASKS_INVOKER_SA"
 LEASE = f"{PREFIX}LEASE_SECONDS"
@@ -37,6 +40,8 @@ LOOPBACK = f"{PREFIX}ADMIT_LOOPBACK_DESTINATIONS"
 DATA = f"{PREFIX}DATA_DIR"
 PROCESSOR = f"{PREFIX}PROCESSOR"
 CERTS = f"{PREFIX}GOOGLE_CERTS_URL"
+LOCK_URL = f"{PREFIX}RUN_LOCK_URL"
+LOCK_TTL = f"{PREFIX}RUN_LOCK_TTL_SECONDS"
 RUN_URL = "https://worker.example.com/v1/conversation-finalization-jobs/run"
 EMBEDDED = {MODE: "embedded"}
 PRODUCTION = {
@@ -75,7 +80,7 @@ def test_each_field_is_backed_by_exactly_one_setting() -> None:
 
     assert [*BY_FIELD, "given"] == fields
     assert list(SETTINGS) == list(BY_FIELD.values())
-    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 26
+    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 32
 
 
 @pytest.mark.parametrize(("field", "one"), BY_FIELD.items(), ids=BY_FIELD.keys())
@@ -125,6 +130,12 @@ def test_the_defaults_are_those_of_the_seed_and_the_contract() -> None:
             "https://www.googleapis.com/service_accounts/v1/jwk/"
             "securetoken@system.gserviceaccount.com"
         ),
+        SCHEDULER: UNSET,
+        f"{PREFIX}FIRESTORE_PROJECT": UNSET,
+        DATABASE: "(default)",
+        EMULATOR: UNSET,
+        LOCK_URL: UNSET,
+        LOCK_TTL: "1800",
     }
 
 
@@ -247,6 +258,13 @@ REFUSED: dict[str, list[str]] = {
         "https://user@www.googleapis.com/certs", "https://www.googleapis.com/certs#keys",
         "file:///etc/keys.json",
     ],
+    LOCK_URL: [
+        "10.0.0.3:6379", "http://10.0.0.3", "unix:///run/redis.sock", "redis://", "redis:///0",
+        "redis://Redis.example.com", "redis://10.0.0.3:0", "redis://10.0.0.3/jobs",
+        "rediss://10.0.0.3/0?ssl_cert_reqs=none", "redis://10.0.0.3#0", "redis://10.0.0.3/0\n",
+        "redis://:pass@word@10.0.0.3", "redis://:pass word@10.0.0.3", "redis://:50%@10.0.0.3",
+        "redis://a:b:c@10.0.0.3",
+    ],
 }
 TAKEN: dict[str, list[str]] = {
     QUEUE: ["conversation-finalization", "sync-jobs-2"],
@@ -259,6 +277,10 @@ TAKEN: dict[str, list[str]] = {
     CERTS: [
         "http://127.0.0.1:49152/certs", "http://[::1]:8000/certs",
         "https://mirror.example.com/certs?kind=x",
+    ],
+    LOCK_URL: [
+        "redis://localhost", "redis://127.0.0.1:49152/0", "redis://[::1]:6379/",
+        "rediss://worker:p%40ss@redis.example.com:6380/15", "redis://:secret@10.0.0.3",
     ],
 }
 # fmt: on
@@ -342,6 +364,16 @@ def test_settings_that_cannot_work_together_name_both_and_the_inequality(
     env: dict[str, str], said: str
 ) -> None:
     assert said in faults({**PRODUCTION, **env})
+
+
+@pytest.mark.parametrize("mode", [{}, EMBEDDED, PRODUCTION])
+def test_a_run_lock_outlives_the_longest_run_wherever_there_is_one(mode: dict[str, str]) -> None:
+    env = {**mode, RUN: "1800"}
+    locked = {**env, LOCK_URL: "redis://10.0.0.3"}
+
+    assert faults(locked) == [f"{RUN} (1800) < {LOCK_TTL} (1800) does not hold"]
+    assert Settings.from_environment({**locked, LOCK_TTL: "1801"}).run_lock_ttl_seconds == 1801
+    assert Settings.from_environment(env).run_lock_url is None
 
 
 def test_a_deadline_over_that_of_cloud_tasks_is_refused_in_every_form() -> None:
@@ -446,6 +478,10 @@ SECRETS = {
     f"{PREFIX}FIREBASE_PROJECT": CANARY,
     CERTS: f"https://{CANARY}.example.com/{CANARY}",
     f"{PREFIX}FIREBASE_CERTS_URL": f"https://example.com/?key={CANARY}",
+    SCHEDULER: f"{CANARY}@omi.iam.gserviceaccount.com",
+    f"{PREFIX}FIRESTORE_PROJECT": CANARY,
+    DATABASE: CANARY,
+    LOCK_URL: f"rediss://{CANARY}:{CANARY}@{CANARY}.example.com:6380/1",
 }
 
 
@@ -472,8 +508,47 @@ def test_a_missing_part_is_told_without_the_values_of_the_others() -> None:
     del env[AUDIENCE]
 
     said = faults(env)
-    assert len(said) == 3
+    assert len(said) == 4
     assert CANARY not in str(said)
+
+
+# Production
+
+
+def test_plain_http_leads_to_a_worker_only_beside_a_queue_of_this_machine() -> None:
+    local = RUN_URL.replace("https://worker.example.com", "http://127.0.0.1:8081")
+    said = faults({**PRODUCTION, HANDLER: local})
+    assert said == [f"{HANDLER} must be https without {EMULATOR}"]
+
+    settings = Settings.from_environment({**PRODUCTION, HANDLER: local, EMULATOR: "127.0.0.1:8123"})
+    assert settings.tasks_handler_url == local
+    assert settings.tasks_emulator == "127.0.0.1:8123"
+
+
+@pytest.mark.parametrize(
+    "text", ["tasks.example.com:8123", "127.0.0.1", "http://127.0.0.1:8123", "0.0.0.0:8123", ":1"]
+)
+def test_a_queue_of_another_machine_is_no_emulator(text: str) -> None:
+    assert faults({**PRODUCTION, EMULATOR: text}) == [refused(EMULATOR)]
+
+
+def test_a_scheduler_needs_the_audience_of_the_worker() -> None:
+    said = faults({SCHEDULER: "scheduler@omi.iam.gserviceaccount.com"})
+    assert said == [f"{SCHEDULER} needs {AUDIENCE}"]
+
+
+def test_the_database_lies_in_the_project_of_the_queue_unless_it_is_named() -> None:
+    assert Settings().store_project is None
+    assert Settings.from_environment(PRODUCTION).store_project == PRODUCTION["SYNC_TASKS_PROJECT"]
+    env = {**PRODUCTION, f"{PREFIX}FIRESTORE_PROJECT": "people"}
+    assert Settings.from_environment(env).store_project == "people"
+
+
+def test_the_full_name_of_the_queue_is_made_of_its_three_settings() -> None:
+    settings = Settings.from_environment(PRODUCTION)
+    project, location = PRODUCTION["SYNC_TASKS_PROJECT"], PRODUCTION["SYNC_TASKS_LOCATION"]
+    queue = PRODUCTION[QUEUE]
+    assert settings.queue_path == f"projects/{project}/locations/{location}/queues/{queue}"
 
 
 # Policy

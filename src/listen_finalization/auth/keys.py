@@ -24,6 +24,9 @@ COLD_PAUSE = 5.0
 STALE_LIMIT = 86_400.0
 """Seconds for which keys outlive their freshness while the server cannot be reached."""
 
+RENEW_AT = 0.75
+"""The part of its freshness after which a set is renewed in the background, before it is needed."""
+
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -34,10 +37,12 @@ class KeySourceError(ListenFinalizationError):
 class HttpKeySource:
     """The keys that a server publishes as JWKS or as a certificate map.
 
-    A known key is answered at once, while a stale set is renewed in the background. An unknown
-    key waits for a fetch, one for all waiters, and at most one per REFRESH_PAUSE: no memory is
-    kept per unknown `kid`, so that a flood of them costs nothing. An answer that holds no usable
-    key counts as an outage; then the last good set serves on, up to STALE_LIMIT.
+    A known key is answered at once while its set is fresh; the renewal begins behind, at RENEW_AT.
+    A set that is stale, in a process that was idle, is renewed before it answers: a key that the
+    server no longer publishes may have been stolen. An unknown key waits for a fetch, too. One
+    fetch serves all waiters, and there is at most one per REFRESH_PAUSE: no memory is kept per
+    unknown `kid`, so that a flood of them costs nothing. An answer that holds no usable key counts
+    as an outage; then the last good set serves on, at once and up to STALE_LIMIT.
     Belongs to one event loop. The client stays the caller's, who closes it after `aclose`.
     """
 
@@ -56,7 +61,7 @@ class HttpKeySource:
         self._clock = clock
         self._timeout = timeout
         self._keys: dict[str, RSAPublicKey] = {}
-        self._fresh_until = self._next_fetch = -math.inf
+        self._renew_at = self._fresh_until = self._next_fetch = -math.inf
         self._last: Fetch | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -69,10 +74,11 @@ class HttpKeySource:
         """Return the key; UNAVAILABLE where none fits and the last fetch failed."""
         now = self._clock()
         held = self._held(kid, now)
-        if held is None:
+        stale = now >= self._fresh_until and self._last is Fetch.OK
+        if held is None or stale:
             await self.refresh()
             held = self._held(kid, self._clock())
-        elif now >= self._fresh_until:
+        elif now >= self._renew_at:
             self._start(now)
         if held is not None:
             return held
@@ -116,7 +122,9 @@ class HttpKeySource:
         if not keys:
             return Fetch.BAD_DOCUMENT
         self._keys = keys
-        self._fresh_until = self._clock() + answer.fresh_for
+        now = self._clock()
+        self._fresh_until = now + answer.fresh_for
+        self._renew_at = now + RENEW_AT * answer.fresh_for
         return Fetch.OK
 
 

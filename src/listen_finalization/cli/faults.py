@@ -40,6 +40,8 @@ _REMEDIES: Mapping[str, tuple[ExitCode, str]] = {
     "StoreBrokenError": (ExitCode.UNAVAILABLE,
         "check the disk and that nobody moved or deleted the data directory, then start again"),
     "StoreSchemaError": (ExitCode.UNAVAILABLE, "install the version that wrote this store"),
+    "StoreRefusedError": (ExitCode.UNAVAILABLE,
+        "check the store's project, database, indexes and permissions"),
     "ValueRefusedError": (ExitCode.USAGE, "correct the value; a repeat does not help"),
     "RowUnreadableError": (ExitCode.UNAVAILABLE, "install the version that wrote this row"),
     "StoreError": (ExitCode.UNAVAILABLE, "check the data directory that was given with --data"),

@@ -9,10 +9,12 @@ import click
 from listen_finalization.cli.check import check
 from listen_finalization.cli.demo import demo
 from listen_finalization.cli.destinations import destinations
+from listen_finalization.cli.dev import dev
 from listen_finalization.cli.exit_codes import described
 from listen_finalization.cli.finalize import finalize
 from listen_finalization.cli.jobs import jobs
 from listen_finalization.cli.options import examples
+from listen_finalization.cli.serve import serve
 from listen_finalization.cli.token import token
 from listen_finalization.cli.up import up
 
@@ -37,5 +39,5 @@ def root() -> None:
     """
 
 
-for command in (up, finalize, jobs, check, destinations, token, demo):
+for command in (up, serve, finalize, jobs, check, destinations, token, demo, dev):
     root.add_command(command)

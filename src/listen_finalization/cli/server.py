@@ -1,4 +1,4 @@
-"""One process that serves the whole embedded stack, from its first answer to a clean end."""
+"""One process that serves a stack, from its first answer to a clean end."""
 
 from __future__ import annotations
 
@@ -9,19 +9,36 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import uvicorn
+from fastapi import FastAPI
 
 from listen_finalization.errors import StoreBrokenError
 from listen_finalization.http.serving import uvicorn_settings
-from listen_finalization.stack import Stack
 
 _LOG = logging.getLogger(__name__)
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
-async def serve(stack: Stack, opened: socket.socket, ready: Callable[[], None]) -> None:
+class Serving(Protocol):
+    """A stack of any mode: an application, and what runs behind it while entered."""
+
+    @property
+    def app(self) -> FastAPI: ...
+
+    @property
+    def broken(self) -> bool:
+        """Whether this process must end because its store cannot be trusted."""
+        ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+async def serve_stack(stack: Serving, opened: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until a signal; `ready` is called once requests are answered.
 
     Raises `StoreBrokenError` when the process must end for its store's sake (contract 16).
@@ -32,7 +49,7 @@ async def serve(stack: Stack, opened: socket.socket, ready: Callable[[], None]) 
         """Run first when the port answers, then every second."""
         while waiting:
             waiting.pop()()
-        server.should_exit = server.should_exit or stack.store.broken
+        server.should_exit = server.should_exit or stack.broken
 
     config = uvicorn.Config(stack.app, callback_notify=tick, timeout_notify=0, **uvicorn_settings())
     server = uvicorn.Server(config)
@@ -42,7 +59,7 @@ async def serve(stack: Stack, opened: socket.socket, ready: Callable[[], None]) 
         async with stack:
             await server.serve(sockets=[opened])
             # Asked before the store closes: the last one to close a WAL takes its file away.
-            broken = stack.store.broken
+            broken = stack.broken
     if broken:
         raise StoreBrokenError
 

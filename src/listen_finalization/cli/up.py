@@ -35,14 +35,14 @@ def up(data: str | None, host: str, port: int, expose: bool, no_token: bool, uid
         raise click.UsageError("--host can be reached by other machines; allow that with --expose")
     with bound(host, port) as opened:
         from listen_finalization.cli.logs import log_to_stderr
-        from listen_finalization.cli.server import serve
+        from listen_finalization.cli.server import serve_stack
         from listen_finalization.stack import Stack
 
         log_to_stderr()
         stack = Stack(settings)
         base = address_of(opened)
         token = None if no_token else stack.user_token(uid)
-        asyncio.run(serve(stack, opened, lambda: _announce(base, named(data), uid, token)))
+        asyncio.run(serve_stack(stack, opened, lambda: _announce(base, named(data), uid, token)))
 
 
 def _announce(base: str, data: str, uid: str, token: str | None) -> None:

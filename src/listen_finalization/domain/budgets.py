@@ -77,7 +77,10 @@ class Inequality:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What the inequalities speak of. `mode_setting` is the name of the setting of the mode."""
+    """What the inequalities speak of. `mode_setting` is the name of the setting of the mode.
+
+    `run_lock` is the lifetime of the run lock, and None where there is none: nothing to outlive.
+    """
 
     mode_setting: str
     mode: DispatchMode
@@ -88,6 +91,7 @@ class Budgets:
     backoff: Amount
     backoff_limit: Amount
     delivery_timeout: Amount
+    run_lock: Amount | None = None
 
     @property
     def renewal(self) -> Amount:
@@ -107,6 +111,7 @@ class Budgets:
 def inequalities(budgets: Budgets) -> tuple[Inequality, ...]:
     """Return every relation that start-up demands, broken ones included, in a fixed order."""
     deadline_limit = Amount(None, MAX_DISPATCH_DEADLINE, "the limit of Cloud Tasks")
+    run_lock = budgets.run_lock
     return (
         Inequality(budgets.renewal, "<", budgets.lease),
         Inequality(budgets.lease, "<=", budgets.run_timeout),
@@ -115,4 +120,5 @@ def inequalities(budgets: Budgets) -> tuple[Inequality, ...]:
         Inequality(budgets.stale, ">=", budgets.least_stale),
         Inequality(budgets.backoff, "<=", budgets.backoff_limit),
         Inequality(budgets.delivery_timeout, "<=", budgets.run_timeout),
+        *([Inequality(budgets.run_timeout, "<", run_lock)] if run_lock else ()),
     )

@@ -31,10 +31,11 @@ from listen_finalization.http.models import (
     SegmentsRequest,
 )
 from listen_finalization.http.problems import PATH, Kind
+from listen_finalization.http.rounds import RoundRoute
 from listen_finalization.http.tasks import WorkerRoute
 from listen_finalization.observe.signals import Signals
 from listen_finalization.ports import Conversations, Outbox
-from listen_finalization.settings import RUN_PATH
+from listen_finalization.settings import RECONCILE_PATH, RUN_PATH
 
 CONVERSATION = "/v1/conversations/{conversation_id}"
 EMBEDDED_ONLY = "embedded stack only; the production application has routes of its own for these"
@@ -45,23 +46,30 @@ _NO_TELEMETRY: Any = dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """The collaborators of the application.
+class CustomerServices:
+    """The collaborators of the customers' routes.
 
-    `durable`: whether a durable worker is fully configured, else finalize answers 503. `worker`
-    is None where its identity is not configured. `embedded` adds the routes of a single machine.
+    `durable`: whether a durable worker is fully configured, else finalize answers 503. `embedded`
+    adds the routes of a single machine, over the conversations that it names.
     """
 
     verifier: Verifier
     admission: Admission
     outbox: Outbox
-    conversations: Conversations
-    signals: Signals
     max_attempts: int
     durable: bool
-    worker: WorkerRoute | None = None
-    embedded: bool = False
+    embedded: Conversations | None = None
     limiter: RateLimiter = field(default_factory=RateLimiter)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What an application serves; a part that is None has no routes in it."""
+
+    signals: Signals
+    customers: CustomerServices | None = None
+    worker: WorkerRoute | None = None
+    rounds: RoundRoute | None = None
     parts: Mapping[str, Part] = field(default_factory=dict)
 
 
@@ -78,16 +86,15 @@ def build_app(services: Services) -> FastAPI:
         exception_handlers=handlers(services.signals),
         telemetry=_NO_TELEMETRY,
     )
-    callers = Callers(services.verifier, services.signals)
     _add_internal(app, services)  # first: routes are tried in this order, and these match exactly
-    _add_customer(app, services, callers)
-    if services.embedded:
-        _add_embedded(app, EmbeddedRoutes(callers, services.conversations))
+    if services.customers is not None:
+        _add_customer(app, services.customers, services.signals)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_customer(app: FastAPI, services: Services, callers: Callers) -> None:
+def _add_customer(app: FastAPI, services: CustomerServices, signals: Signals) -> None:
+    callers = Callers(services.verifier, signals)
     routes = CustomerRoutes(
         callers,
         services.admission,
@@ -116,6 +123,8 @@ def _add_customer(app: FastAPI, services: Services, callers: Callers) -> None:
         responses={**openapi.retry_hint(), **openapi.declared(*common, Kind.NOT_FINALIZED)},
         openapi_extra=openapi.operation(),
     )
+    if services.embedded is not None:
+        _add_embedded(app, EmbeddedRoutes(callers, services.embedded))
 
 
 def _add_embedded(app: FastAPI, routes: EmbeddedRoutes) -> None:
@@ -161,6 +170,9 @@ def _add_internal(app: FastAPI, services: Services) -> None:
         # The bound method: starlette takes any other callable for an ASGI application.
         run = services.worker.__call__
         routes.append(Route(RUN_PATH, run, methods=["POST"], include_in_schema=False))
+    if services.rounds is not None:
+        start = services.rounds.__call__
+        routes.append(Route(RECONCILE_PATH, start, methods=["POST"], include_in_schema=False))
     health = HealthRoutes(services.parts)
     routes.append(Route("/livez", health.live, include_in_schema=False))
     routes.append(Route("/readyz", health.ready, include_in_schema=False))

@@ -21,6 +21,7 @@ class Event(StrEnum):
     JOB_ADMITTED = "job_admitted"
     ADMISSION_REFUSED = "admission_refused"
     ENQUEUE_FAILED = "enqueue_failed"
+    TASK_NOT_CREATED = "task_not_created"
     JOB_CLAIMED = "job_claimed"
     CLAIM_REFUSED = "claim_refused"
     JOB_COMPLETED = "job_completed"
@@ -42,6 +43,9 @@ class Event(StrEnum):
     ROUND_DONE = "round_done"
     ROUND_FAILED = "round_failed"
     STORE_FAULT = "store_fault"
+    RUN_LOCK_UNSET = "run_lock_unset"
+    RUN_LOCK_AWAY = "run_lock_away"
+    RUN_LOCK_TAKEN_OVER = "run_lock_taken_over"
 
 
 class Signals:

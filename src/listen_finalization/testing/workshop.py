@@ -18,7 +18,7 @@ from listen_finalization.domain.policy import Policy
 from listen_finalization.finalizer import Delivery, Finalizer, Result
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
-from listen_finalization.ports import Outbox, Record
+from listen_finalization.ports import Liveness, Outbox, Record, RunLock
 from listen_finalization.processing.delivery import Delivery as Sending
 from listen_finalization.processing.delivery import DeliveryResult
 from listen_finalization.processing.destinations import Destinations
@@ -96,11 +96,13 @@ class Workshop:
         slots: int = 4,
         run_timeout: float = 60.0,
         liveness: FakeLiveness | None = None,
+        run_lock: Callable[[Outbox, Liveness, Signals], RunLock] | None = None,
         wrapped: Callable[[Outbox], Outbox] = lambda outbox: outbox,
     ) -> None:
         """Open `listen.db` in the directory.
 
-        Everything but `store` works on `wrapped(outbox)`; `clock` is that of the store.
+        Everything but `store` works on `wrapped(outbox)`; `clock` is that of the store. A run lock
+        is made of the parts that it needs, and is the caller's to close.
         """
         self.directory = directory
         self.policy = policy
@@ -115,6 +117,7 @@ class Workshop:
         self.signals = Signals()
         self.slots = Slots(slots)
         self.admission = Admission(self.outbox, self.dispatcher, self.signals)
+        self.run_lock = run_lock and run_lock(self.outbox, self.liveness, self.signals)
         self.finalizer = Finalizer(
             self.outbox,
             Pipeline(self.processor, self.conversations, Fanout(self.destinations, self.sender)),
@@ -124,6 +127,7 @@ class Workshop:
             self.signals,
             lease=policy.lease,
             run_timeout=run_timeout,
+            run_lock=self.run_lock,
         )
 
     async def __aenter__(self) -> Self:

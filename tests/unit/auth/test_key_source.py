@@ -16,6 +16,7 @@ from listen_finalization.auth.issuer import LocalIssuer
 from listen_finalization.auth.keys import (
     COLD_PAUSE,
     REFRESH_PAUSE,
+    RENEW_AT,
     STALE_LIMIT,
     HttpKeySource,
     KeySourceError,
@@ -24,8 +25,8 @@ from listen_finalization.auth.outcome import Reason, Refused, Verified
 from listen_finalization.auth.sources import NoKey
 from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.settings import BY_FIELD
+from listen_finalization.testing.key_server import Answer, KeyServer
 
-from .key_server import Answer, KeyServer
 from .tokens import NOW, TASKS, bearer, certificate, private_key, service_claims, signed
 
 
@@ -147,12 +148,12 @@ async def test_many_waiters_share_one_fetch_and_one_may_leave(
     assert server.fetches == 1
 
 
-async def test_a_stale_set_answers_at_once_and_is_renewed_behind(
+async def test_a_set_is_renewed_behind_before_it_is_stale(
     server: KeyServer, source: HttpKeySource, clock: Clock
 ) -> None:
     server.answer = Answer.json(jwks("a"), max_age=600)
     assert await is_known(source, "a")
-    clock.now += 599
+    clock.now += 600 * RENEW_AT - 1
     assert await is_known(source, "a")
     assert server.fetches == 1
     server.answer = Answer.json(jwks("b"), max_age=600)
@@ -166,6 +167,53 @@ async def test_a_stale_set_answers_at_once_and_is_renewed_behind(
     await source.refresh()
     assert await is_known(source, "b")
     assert server.fetches == 2
+
+
+@pytest.mark.parametrize("idle", [600, 80_000])
+async def test_a_removed_key_is_not_accepted_once_more_after_the_cache_time(
+    idle: int, server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer.json(jwks("stolen", "kept"), max_age=600)
+    assert await is_known(source, "stolen")
+    server.answer = Answer.json(jwks("kept"), max_age=600)
+    clock.now += idle
+    answers = await asyncio.gather(*(source.key("stolen") for _ in range(50)))
+    assert set(answers) == {NoKey.UNKNOWN}
+    assert await is_known(source, "kept")
+    assert server.fetches == 2
+
+
+async def test_a_stale_set_waits_for_one_fetch_of_an_outage_and_then_answers_at_once(
+    server: KeyServer, source: HttpKeySource, clock: Clock
+) -> None:
+    server.answer = Answer.json(jwks("a"), max_age=600)
+    assert await is_known(source, "a")
+    server.answer = Answer(status=503)
+    clock.now += 600
+    assert all(await asyncio.gather(*(is_known(source, "a") for _ in range(50))))
+    assert (server.fetches, source.last_fetch) == (2, Fetch.BAD_STATUS)
+    clock.now += REFRESH_PAUSE
+    server.arrived.clear()
+    server.hold.clear()
+    assert await asyncio.wait_for(is_known(source, "a"), 1)
+    await asyncio.to_thread(server.arrived.wait)
+    assert await asyncio.wait_for(is_known(source, "a"), 1)
+    assert (server.fetches, source.last_fetch) == (3, Fetch.BAD_STATUS)
+
+
+async def test_a_server_that_drips_is_given_up(client: httpx.AsyncClient) -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b" ")
+            await asyncio.sleep(0.02)
+
+    dripping = await asyncio.start_server(drip, "127.0.0.1", 0)
+    async with dripping:
+        url = f"http://127.0.0.1:{dripping.sockets[0].getsockname()[1]}/"
+        source = HttpKeySource(url, client, timeout=0.2)
+        assert await source.key("a") is NoKey.UNAVAILABLE
+        assert source.last_fetch is Fetch.UNREACHABLE
 
 
 async def test_known_keys_survive_an_outage_up_to_the_limit(

@@ -6,7 +6,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from listen_finalization.auth.outcome import Reason, Refused, Verified
@@ -271,6 +271,7 @@ async def test_a_token_of_8_kib_passes_and_one_byte_more_does_not() -> None:
     assert await judge(padded(size + 2)) == Refused(Reason.TOO_LARGE)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text() | st.text().map("Bearer {}".format), max_size=3))
 async def test_any_text_as_authorization_is_refused_and_never_raises(headers: list[str]) -> None:
     answer = await verifier().verify(headers)
@@ -290,6 +291,7 @@ HEADER = st.dictionaries(st.sampled_from(["alg", "kid", "typ", "crit", "jku"]), 
 NAMES = ["iss", "aud", "sub", "iat", "exp", "nbf", "email", "email_verified", "auth_time"]
 
 
+@settings(deadline=None)
 @given(HEADER, JSON, st.binary(max_size=300))
 async def test_any_unsigned_token_is_refused_and_never_raises(
     header: dict[str, object], payload: object, signature: bytes
@@ -298,6 +300,7 @@ async def test_any_unsigned_token_is_refused_and_never_raises(
     assert isinstance(await judge(token), Refused)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES), JSON, min_size=1))
 async def test_any_signed_claims_are_judged_without_raising(changes: dict[str, object]) -> None:
     for make, policy in ((service_claims, TASKS), (user_claims, USERS)):

@@ -25,6 +25,7 @@ SOUND = Budgets(
     backoff=Amount("BACKOFF", 10),
     backoff_limit=Amount("LIMIT", 600),
     delivery_timeout=Amount("DELIVERY", 10),
+    run_lock=Amount("LOCK", 1801),
 )
 
 
@@ -81,6 +82,7 @@ def test_equal_amounts_work_together(values: Mapping[str, float]) -> None:
             "DELIVERY (70) <= RUN (60)",
             ("DELIVERY", "RUN"),
         ),
+        ({"run_lock": 1500}, "RUN (1500) < LOCK (1500)", ("RUN", "LOCK")),
     ],
 )
 def test_a_broken_inequality_tells_both_names_and_both_numbers(
@@ -96,6 +98,10 @@ def test_a_lease_of_no_time_is_not_longer_than_its_renewal() -> None:
     [one] = broken(with_values({"lease": 0}))
 
     assert one.text == "a third of LEASE (0) < LEASE (0)"
+
+
+def test_without_a_run_lock_its_lifetime_binds_nothing() -> None:
+    assert broken(replace(with_values({"run_timeout": 1800}), run_lock=None)) == []
 
 
 @pytest.mark.parametrize("mode", [DispatchMode.EMBEDDED, DispatchMode.INLINE])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from listen_finalization.auth.verifier import TokenVerifier
 from listen_finalization.domain.content import Segment
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy
-from listen_finalization.http.app import Services, build_app
+from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
 
@@ -57,20 +57,20 @@ class Desk:
         self.dispatcher = Noted()
         self.issuer = issuer(tmp_path.parent)
         routes = changes.pop("routes", ())
-        self.services = replace(self._services(), **changes)
+        mine = {f.name for f in fields(CustomerServices)} & changes.keys()
+        customers = replace(self._customers(), **{name: changes.pop(name) for name in mine})
+        self.services = Services(self.signals, customers, **changes)
         self.app: FastAPI = build_app(self.services)
         self.app.router.routes.extend(routes)
 
-    def _services(self) -> Services:
-        return Services(
+    def _customers(self) -> CustomerServices:
+        return CustomerServices(
             verifier=TokenVerifier(TokenPolicy.local_users(PROJECT), self.issuer.key_source()),
             admission=Admission(self.outbox, self.dispatcher, self.signals),
             outbox=self.outbox,
-            conversations=self.conversations,
-            signals=self.signals,
             max_attempts=5,
             durable=True,
-            embedded=True,
+            embedded=self.conversations,
         )
 
     def token(self, uid: str = "ada") -> dict[str, str]:

@@ -81,7 +81,7 @@ async def test_the_internal_route_is_in_no_document(tmp_path: Path) -> None:
 
 
 async def test_without_the_embedded_mode_its_routes_are_not_there(tmp_path: Path) -> None:
-    async with desk(tmp_path, embedded=False) as made, made.client() as client:
+    async with desk(tmp_path, embedded=None) as made, made.client() as client:
         told = (await client.get("/openapi.json")).json()
         assert len(told["paths"]) == 2
         assert "SegmentsRequest" not in told["components"]["schemas"]

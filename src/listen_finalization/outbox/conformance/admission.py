@@ -132,7 +132,7 @@ async def discarded_and_foreign_statuses_are_refused(subject: Subject) -> None:
 
 async def document_without_room_is_refused(subject: Subject) -> None:
     await talk(subject)
-    large = {"extra": {"note": "\u00e9" * 500_000}}
+    large = {"extra": {"note": "\u00e9" * 524_040}}
     await subject.set_conversation(UID, CONVERSATION, large)
     await refused(subject, admit(), RefusalCode.CONVERSATION_FULL)
 

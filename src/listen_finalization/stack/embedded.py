@@ -1,4 +1,4 @@
-"""The composition root: settings become every part, wired once, started and stopped in order."""
+"""The embedded stack: everything in one process over one file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from listen_finalization.dispatch.in_process import InProcessWorker
 from listen_finalization.dispatch.processes import LEADER, PROCESSES, Election, ProcessRegistry
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.errors import SettingsError, StoreUnavailableError
-from listen_finalization.finalizer import Finalizer
-from listen_finalization.http.app import Services, build_app
+from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.http.health import slots_part, store_part
 from listen_finalization.http.limiter import RateLimiter
 from listen_finalization.http.tasks import WorkerRoute
@@ -25,15 +24,10 @@ from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.database import DATABASE
 from listen_finalization.outbox.sqlite import SqliteStore
 from listen_finalization.periodic import Periodic
-from listen_finalization.processing.destinations import Destinations
-from listen_finalization.processing.fanout import Fanout
-from listen_finalization.processing.loading import load_processor
-from listen_finalization.processing.pipeline import Pipeline
 from listen_finalization.processing.protocol import Processor
-from listen_finalization.processing.slots import Slots
-from listen_finalization.processing.webhooks import WebhookSender
 from listen_finalization.reconcile import Reconciler, Recovery
 from listen_finalization.settings import RUN_PATH, Settings
+from listen_finalization.stack.runs import Runs
 
 WORKER_BASE = "https://worker.listen-finalization.invalid"
 LOCAL_AUDIENCE = WORKER_BASE + RUN_PATH
@@ -56,20 +50,17 @@ class Stack:
         directory = _directory(settings)
         self.settings = settings
         self.signals = Signals()
-        self.slots = Slots(settings.slots)
-        self._processor = processor or load_processor(settings.processor)
         self.store = SqliteStore(directory / DATABASE, settings.policy())
         self.registry = ProcessRegistry(directory / PROCESSES)
-        self.destinations = Destinations(self.store.records)
-        self._sender = WebhookSender(
-            admit_loopback=settings.admit_loopback_destinations,
-            time_limit=settings.delivery_timeout_seconds,
-        )
         self.users = LocalIssuer.open(directory, "users")
         self._tasks = LocalIssuer.open(directory, "tasks")
         self.dispatcher = self._new_dispatcher(directory)
         self.admission = Admission(self.store.outbox, self.dispatcher, self.signals)
-        self.finalizer = self._new_finalizer()
+        self.runs = Runs(
+            settings, self.store, self.dispatcher, self.registry, self.signals, processor=processor
+        )
+        self.finalizer = self.runs.finalizer
+        self.destinations = self.runs.destinations
         self.reconciler = self._new_reconciler()
         self._rounds = Periodic(
             self._round,
@@ -90,20 +81,7 @@ class Stack:
             self.signals,
             slots=self.settings.slots,
             data_version=self.store.data_version,
-            outlived=lambda: self.slots.outlived,
-        )
-
-    def _new_finalizer(self) -> Finalizer:
-        fanout = Fanout(self.destinations, self._sender)
-        return Finalizer(
-            self.store.outbox,
-            Pipeline(self._processor, self.store.conversations, fanout),
-            self.dispatcher,
-            self.registry,
-            self.slots,
-            self.signals,
-            lease=self.settings.policy().lease,
-            run_timeout=self.settings.run_timeout_seconds,
+            outlived=lambda: self.runs.slots.outlived,
         )
 
     def _new_reconciler(self) -> Reconciler:
@@ -123,22 +101,28 @@ class Stack:
         users = TokenPolicy.local_users(self._project)
         return build_app(
             Services(
-                verifier=TokenVerifier(users, self.users.key_source()),
-                admission=self.admission,
-                outbox=self.store.outbox,
-                conversations=self.store.conversations,
                 signals=self.signals,
-                max_attempts=self.settings.tasks_max_attempts,
-                durable=self.settings.durable_mode,
+                customers=CustomerServices(
+                    verifier=TokenVerifier(users, self.users.key_source()),
+                    admission=self.admission,
+                    outbox=self.store.outbox,
+                    max_attempts=self.settings.tasks_max_attempts,
+                    durable=self.settings.durable_mode,
+                    embedded=self.store.conversations,
+                    limiter=RateLimiter(self.settings.finalize_per_minute),
+                ),
                 worker=WorkerRoute(invoker, self.finalizer, self.signals),
-                embedded=True,
-                limiter=RateLimiter(self.settings.finalize_per_minute),
                 parts={
                     "store": store_part(self.store.outbox, lambda: self.store.broken),
-                    "slots": slots_part(self.slots),
+                    "slots": slots_part(self.runs.slots),
                 },
             )
         )
+
+    @property
+    def broken(self) -> bool:
+        """Whether this process must end because its store cannot be trusted."""
+        return self.store.broken
 
     @property
     def _project(self) -> str:
@@ -148,7 +132,7 @@ class Stack:
         return await self.reconciler.run_once() if self.dispatcher.leads else None
 
     async def __aenter__(self) -> Self:
-        await self._sender.__aenter__()
+        await self.runs.__aenter__()
         self.registry.prune()
         self.dispatcher.start(self.worker)
         self._rounds.start()
@@ -157,9 +141,9 @@ class Stack:
     async def __aexit__(self, *_: object) -> None:
         await self.dispatcher.stop()
         await self._rounds.stop()
-        await self.finalizer.close(self.settings.shutdown_grace_seconds)
+        await self.runs.drain()
         await self.dispatcher.landed()
-        await self._sender.__aexit__(None, None, None)
+        await self.runs.__aexit__(None, None, None)
         self.registry.close()
         self.store.close()
 
@@ -171,7 +155,7 @@ class Stack:
 def _directory(settings: Settings) -> Path:
     if settings.dispatch_mode is not DispatchMode.EMBEDDED or settings.data_dir is None:
         raise SettingsError(
-            "LISTEN_FINALIZATION_DISPATCH_MODE: this version runs the embedded mode only"
+            "LISTEN_FINALIZATION_DISPATCH_MODE: an embedded stack runs the embedded mode only"
         )
     try:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -11,18 +11,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True)
 class Answer:
+    """What the server says to every request, until it is given another."""
+
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def json(cls, document: object, *, max_age: int = 3600) -> Answer:
+        """Return a document that is fresh for `max_age` seconds, as Google publishes its keys."""
         headers = {"Cache-Control": f"public, max-age={max_age}, must-revalidate"}
         return cls(json.dumps(document).encode(), 200, headers)
 
 
 class KeyServer:
-    """Real HTTP. With `hold` cleared a request is taken (`arrived`) and not answered."""
+    """Real HTTP, in a thread; `stop` ends it. At first it answers 404.
+
+    `fetches` counts the requests. With `hold` cleared a request is taken (`arrived`) and not
+    answered until it is set again.
+    """
 
     def __init__(self) -> None:
         self.answer = Answer(status=404)

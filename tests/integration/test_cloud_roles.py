@@ -1,0 +1,47 @@
+"""A whole job over Firestore, Cloud Tasks, Google's tokens and Redis: a process for each role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from listen_finalization.domain.codes import Outcome, Status
+from listen_finalization.testing.redis_server import RedisServer
+
+from .cloud import ATTEMPTS, Cloud
+from .invariants import check_tables
+from .redis_at_hand import redis_server  # noqa: F401 - a fixture
+
+
+@pytest.mark.timeout(120)
+async def test_a_conversation_is_finalized_by_an_api_and_a_worker_in_processes_of_their_own(
+    tmp_path: Path,
+    firestore_host: str,
+    redis_server: RedisServer,  # noqa: F811 - the fixture
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
+    async with Cloud(tmp_path, firestore_host, redis=redis_server.url) as cloud:
+        api, worker = await cloud.start("api"), await cloud.start("worker")
+        assert (await cloud.status(api, "c1")).status_code == 404
+        await cloud.talk("c1")
+
+        answer = await cloud.finalize(api, "c1")
+
+        assert answer.status_code == 200
+        assert answer.json()["conversation"]["status"] == "processing"
+        await cloud.until(1, 30)
+        [job] = await cloud.jobs()
+        assert (job.status, job.outcome) == (Status.COMPLETED, Outcome.SUCCESS)
+        assert (job.attempt_count, job.dispatch_generation) == (1, 1)
+        told = (await cloud.status(api, "c1")).json()
+        assert (told["status"], told["terminal"]) == ("completed", True)
+        record = await cloud.store.conversations.find("ada", "c1")
+        assert record is not None
+        assert record.structured is not None
+        assert record.structured["overview"] == "We ship c1 soon."
+        assert [memory.text for memory in record.memories] == ["We ship c1 soon."]
+        check_tables(await cloud.tables(), max_attempts=ATTEMPTS, calls=cloud.calls())
+        assert [await api.end(), await worker.end()] == [0, 0]
+        assert "Traceback" not in cloud.stderr.read_text("utf-8")
