@@ -25,11 +25,16 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-header --no-annotate
+
 lock: ## Pin the requirements anew (needs uv).
-	uv pip compile -q pyproject.toml --extra server --extra google --extra redis --group dev --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/dev.txt
-	uv pip compile -q pyproject.toml --extra server --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/server.txt
+	$(COMPILE) pyproject.toml --extra server --extra google --extra redis --group dev \
+	  -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra server -o requirements/server.txt
+	$(COMPILE) pyproject.toml --extra server --extra google --extra redis \
+	  -o requirements/production.txt
+	echo hatchling | $(COMPILE) - -o requirements/build.txt
 
 check: lint types imports sizes ## Lint, types, import rules, sizes, generated docs.
 	@$(BIN)/python docs/generate.py --check
@@ -48,7 +53,7 @@ sizes: $(STAMP)
 	@$(BIN)/python bench/sizes.py
 
 test: $(STAMP) ## Run all tests; long proofs in their short form.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not full"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not full" -rs
 
 test-full: $(STAMP) ## Run the long proofs whole (about half an hour).
 	$(BIN)/python -m pytest -m full -s

@@ -29,6 +29,10 @@ class ExtraMissingError(ListenFinalizationError, ImportError):
         )
 
 
+class CredentialsMissingError(ListenFinalizationError):
+    """There is no account to call Google Cloud with."""
+
+
 class StoreError(ListenFinalizationError):
     """The store did not take the command; nothing is known to be written."""
 

@@ -14,6 +14,7 @@ class Received:
     path: str
     headers: dict[str, str]
     body: bytes = field(repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
 
     def service(self, name: str) -> str | None:
         """Return one X-CloudTasks header."""
@@ -58,10 +59,11 @@ class Receiver:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         method, path, _ = head[0].split(" ")
-        pairs = (line.partition(":") for line in head[1:] if line)
+        pairs = [line.partition(":") for line in head[1:] if line]
+        names = tuple(name.lower() for name, _, _ in pairs)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        await self._note(Received(method, path, headers, body))
+        await self._note(Received(method, path, headers, body, names))
         gone = asyncio.ensure_future(reader.read())
         held = asyncio.ensure_future(self.hold.wait())
         await asyncio.wait({gone, held}, return_when=asyncio.FIRST_COMPLETED)

@@ -121,8 +121,8 @@ async def test_the_body_is_in_the_full_view_alone() -> None:
             dispatch_deadline=dt.timedelta(seconds=30),
         )
         full.http_request.body = b""
-        full.view = tasks_v2.Task.View.BASIC
-        assert made == full == await at.client.get_task(name=made.name)
+        basic = tasks_v2.Task(full, view=tasks_v2.Task.View.BASIC)
+        assert made == basic == await at.client.get_task(name=made.name)
 
 
 async def test_a_task_without_name_deadline_or_time_gets_them() -> None:
@@ -151,6 +151,7 @@ BAD_TASKS: dict[str, Change] = {
     "body of a GET": lambda task: setattr(task.http_request, "http_method", 2),
     "broken header": lambda task: task.http_request.headers.update({"a b": "c"}),
     "header with a line end": lambda task: task.http_request.headers.update({"a": "b\r\nc: d"}),
+    "header that is not ASCII": lambda task: task.http_request.headers.update({"a": "\u00e9"}),
     "long headers": lambda task: task.http_request.headers.update(_long_headers()),
     "too large": lambda task: setattr(task.http_request, "body", b"x" * 1_048_577),
     "short deadline": lambda task: setattr(task, "dispatch_deadline", dt.timedelta(seconds=14.999)),
@@ -161,6 +162,9 @@ BAD_TASKS: dict[str, Change] = {
     "other queue": lambda task: setattr(task, "name", f"{LOCATION}/queues/other/tasks/t"),
     "long name": lambda task: setattr(task, "name", f"{QUEUE}/tasks/{'x' * 501}"),
     "name with a dot": lambda task: setattr(task, "name", f"{QUEUE}/tasks/a.b"),
+    "negative doublings": lambda task: setattr(task, "retry_config", retry(max_doublings=-1)),
+    "negative wait": lambda task: setattr(task, "retry_config", retry(min_backoff=-1)),
+    "negative duration": lambda task: setattr(task, "retry_config", retry(max_retry_duration=-1)),
     "negative attempts": lambda task: setattr(task, "retry_config", retry(max_attempts=-2)),
 }
 

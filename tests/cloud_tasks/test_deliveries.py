@@ -78,6 +78,7 @@ async def test_a_task_cannot_forge_what_the_queue_says() -> None:
         assert got.headers["user-agent"] == "Google-Cloud-Tasks"
         assert got.headers["host"] != "elsewhere"
         assert got.headers["authorization"].startswith("Bearer ey")
+        assert len(got.names) == len(set(got.names)), "a header was sent twice"
         assert not {"x-google-user", "x-appengine-queuename"} & got.headers.keys()
 
 

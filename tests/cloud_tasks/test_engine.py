@@ -93,6 +93,19 @@ def test_a_deleted_queue_takes_no_tasks_and_keeps_its_name_for_three_days() -> N
     refused(Code.ALREADY_EXISTS, made.create_queue, Queue(QUEUE), free)
 
 
+def test_the_tasks_of_a_deleted_queue_are_gone_from_what_is_recorded() -> None:
+    told: dict[str, Any] = {}
+    made = Engine(lambda name, kept: told.update({name: kept}))
+    made.create_queue(Queue(QUEUE), AT)
+    made.create_task(task(), AT)
+    made.delete_queue(QUEUE, AT)
+    assert told == {NAME: AT + limits.TASK_NAME_HELD, QUEUE: AT + limits.QUEUE_NAME_HELD}
+    again = Engine()
+    for name, kept in told.items():
+        again.restore(name, kept, AT)
+    refused(Code.FAILED_PRECONDITION, again.create_queue, Queue(QUEUE), AT)
+
+
 def test_what_never_was_is_not_found() -> None:
     made = Engine()
     refused(Code.NOT_FOUND, made.create_task, task(), AT)
@@ -248,6 +261,23 @@ def test_a_task_is_gone_after_a_month() -> None:
     old = Instant(AT + limits.RETENTION)
     made.set_state(QUEUE, QueueState.RUNNING, old)
     assert made.dispatch(old) == [] and made.tasks(QUEUE, old) == []
+
+
+def test_a_name_that_is_used_again_is_not_forgotten_with_its_tombstone() -> None:
+    told: dict[str, Any] = {}
+    made = Engine(lambda name, kept: told.update({name: kept}))
+    made.create_queue(Queue(QUEUE), AT)
+    made.create_task(task(), AT, lost=True)
+    later = Instant(AT + limits.TASK_NAME_HELD)
+    again = made.create_task(task(at=later), later)
+    made.create_task(task(f"{NAME}1"), later, lost=True)
+    assert told[NAME] == again
+    made.delete_queue(QUEUE, later)
+    free = Instant(later + limits.QUEUE_NAME_HELD)
+    made.create_queue(Queue(QUEUE), free)
+    made.create_queue(Queue(f"{QUEUE}2"), free)
+    made.delete_queue(f"{QUEUE}2", free)
+    assert told[QUEUE] == Queue(QUEUE)
 
 
 def test_names_that_are_held_no_more_are_forgotten() -> None:

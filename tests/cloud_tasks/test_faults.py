@@ -8,6 +8,7 @@ import grpc  # type: ignore[import-untyped]
 import httpx
 import pytest
 from google.api_core import exceptions
+from google.cloud import tasks_v2
 
 from listen_finalization.testing.cloud_tasks import Code, Fault, FaultError, FaultKind, Faults
 
@@ -103,8 +104,8 @@ async def test_tasks_out_of_order_come_last_first() -> None:
         for number in range(3):
             await at.create(f"/{number}")
             at.clock.advance(1)
-        limited = {"name": QUEUE, "rate_limits": {"max_concurrent_dispatches": 1}}
-        await at.client.update_queue(queue=limited)
+        limited = tasks_v2.RateLimits(max_concurrent_dispatches=1)
+        await at.client.update_queue(queue=tasks_v2.Queue(name=QUEUE, rate_limits=limited))
         await at.client.resume_queue(name=QUEUE)
         assert [one.path for one in await at.receiver.arrived(3)] == ["/2", "/1", "/0"]
         assert at.server.faults.hits == {FaultKind.UNORDERED: 3}

@@ -77,6 +77,16 @@ def test_what_was_not_flushed_is_not_kept(tmp_path: Path) -> None:
     again.close()
 
 
+def test_a_change_is_written_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "state")
+    journal.record(QUEUE, Queue(QUEUE))
+    journal.flush()
+    written = journal._db.total_changes
+    journal.flush()
+    assert journal._db.total_changes == written
+    journal.close()
+
+
 def test_a_state_file_has_one_holder(tmp_path: Path) -> None:
     first = Journal(tmp_path / "state")
     with pytest.raises(StateFileError):
@@ -138,11 +148,31 @@ async def test_a_port_that_is_in_use_is_refused_and_what_was_opened_is_closed() 
     async with CloudTasksServer() as first:
         port = int(first.address.rpartition(":")[2])
         keys_port = int(first.control_url.rpartition(":")[2])
-        for taken in ({"port": port}, {"keys_port": keys_port}):
+        for refused in (CloudTasksServer(port=port), CloudTasksServer(keys_port=keys_port)):
             with pytest.raises(PortUnavailableError):
-                await CloudTasksServer(**taken).__aenter__()
+                await refused.__aenter__()
     async with CloudTasksServer(port=port, keys_port=keys_port) as again:
         assert (again.address, again.keys_url) == (first.address, first.keys_url)
+
+
+async def test_a_server_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
+    async with CloudTasksServer() as first:
+        refused = CloudTasksServer(
+            port=int(first.address.rpartition(":")[2]), state=tmp_path / "state"
+        )
+        with pytest.raises(PortUnavailableError):
+            await refused.__aenter__()
+        keys_port = int(refused.control_url.rpartition(":")[2])
+        async with CloudTasksServer(keys_port=keys_port, state=tmp_path / "state"):
+            pass
+
+
+async def test_a_queue_that_was_deleted_lately_is_not_made_at_the_start(tmp_path: Path) -> None:
+    async with bench(state=tmp_path / "state") as at:
+        await at.client.delete_queue(name=QUEUE)
+    with pytest.raises(CallRefusedError):
+        async with bench(state=tmp_path / "state"):
+            pass
 
 
 def test_a_malformed_queue_name_is_refused_at_construction() -> None:

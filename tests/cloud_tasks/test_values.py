@@ -92,6 +92,14 @@ def test_a_clock_that_is_set_back_fills_no_bucket() -> None:
     bucket = Bucket(1.0, 1, AT)
     assert bucket.take(AT)
     assert not bucket.take(Instant(AT - seconds(10)))
+    assert bucket.take(Instant(AT - seconds(9)))
+
+
+def test_tenths_of_a_token_make_a_whole_one() -> None:
+    bucket = Bucket(10.0, 1, AT)
+    assert bucket.take(AT)
+    taken = [bucket.take(Instant(AT + step * seconds(0.01))) for step in range(1, 11)]
+    assert taken == [False] * 9 + [True]
 
 
 def test_a_schedule_gives_what_waited_longest_and_each_name_once() -> None:

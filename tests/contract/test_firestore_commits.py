@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
+import grpc  # type: ignore[import-untyped]
 import pytest
 
 from listen_finalization.domain.codes import (
@@ -326,6 +328,18 @@ async def test_fault_that_stays_is_raised_after_bounded_attempts(
     assert await firestore.job_count() == 0
 
 
+async def test_no_attempt_starts_after_the_total_time(
+    firestore: FirestoreSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "TOTAL", 0.0)
+    await talk(firestore)
+    line = Line(firestore)
+    line.lose("request")
+    with pytest.raises(StoreUnavailableError):
+        await firestore.outbox.apply(admit())
+    assert len(line.commits) == 1
+
+
 async def test_server_that_is_not_there_is_told_as_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -337,14 +351,23 @@ async def test_server_that_is_not_there_is_told_as_unavailable(
     await store.close()
 
 
+class _Silent(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Takes every call and answers none."""
+
+    def service(self, handler_call_details: Any) -> Any:
+        async def never(request: bytes, context: Any) -> AsyncIterator[bytes]:
+            await asyncio.Event().wait()
+            yield b""
+
+        return grpc.unary_stream_rpc_method_handler(never)
+
+
 async def test_server_that_never_answers_is_left_after_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def swallow(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-        await reader.read()
-
-    server = await asyncio.start_server(swallow, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+    server = grpc.aio.server(handlers=[_Silent()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{port}")
     monkeypatch.setattr(attempts, "ATTEMPTS", 1)
     for name in ("READ_DEADLINE", "QUERY_DEADLINE", "COMMIT_DEADLINE"):
@@ -359,7 +382,7 @@ async def test_server_that_never_answers_is_left_after_the_deadline(
         with pytest.raises(StoreUnavailableError):
             await call
     await store.close()
-    server.close()
+    await server.stop(0)
 
 
 async def test_row_of_a_wrong_guess_is_not_read(firestore: FirestoreSubject) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.deploy.deployment import DEPLOY, ROOT
+
+from deploy.deployment import DEPLOY, ROOT
 
 DOCKERFILE = DEPLOY / "Dockerfile"
 IGNORED = DEPLOY / "Dockerfile.dockerignore"

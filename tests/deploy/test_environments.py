@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.deploy.deployment import (
+
+from deploy.deployment import (
     NUMBER,
     PRODUCTION,
     PROJECT,
@@ -15,7 +16,6 @@ from tests.deploy.deployment import (
     evaluate,
     read_settings,
 )
-
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.errors import SettingsError
 from listen_finalization.settings import RECONCILE_PATH, RUN_PATH, SETTINGS, Settings

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.deploy.deployment import DEPLOY, RefusedError, blocks, evaluate, parsed, read_settings
 
+from deploy.deployment import DEPLOY, RefusedError, evaluate, parsed, read_settings
 from listen_finalization.domain.policy import Policy
 
 JOBS = "conversation_finalization_jobs"
@@ -93,8 +93,7 @@ def test_a_retention_that_loses_rows_is_refused(tmp_path: Path, changes: dict[st
 
 def test_an_empty_list_takes_a_field_out_of_all_indexes() -> None:
     field = parsed("firestore.tf")["google_firestore_field"]["jobs"]
+    [index_config], [ttl] = field["index_config"], field["dynamic"]
 
-    [index_config] = field["index_config"]
     assert list(index_config) == ["dynamic"]
-    [ttl] = blocks(field, "ttl_config") or [field["dynamic"][0]["ttl_config"]["content"][0]]
-    assert ttl == {"expiration_offset": "${ttl_config.value}"}
+    assert ttl["ttl_config"]["content"] == [{"expiration_offset": "${ttl_config.value}"}]

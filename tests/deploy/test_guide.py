@@ -6,8 +6,8 @@ import json
 import re
 
 import pytest
-from tests.deploy.deployment import DEPLOY, ROOT, demanded, read_settings
 
+from deploy.deployment import DEPLOY, ROOT, demanded, read_settings
 from listen_finalization.domain.codes import ConversationStatus
 
 GUIDE = (ROOT / "docs" / "deploy.md").read_text("utf-8")

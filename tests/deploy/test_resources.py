@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 import pytest
-from tests.deploy.deployment import (
+
+from deploy.deployment import (
     TERRAFORM,
     blocks,
     demanded,
@@ -14,7 +15,6 @@ from tests.deploy.deployment import (
     plain,
     read_settings,
 )
-
 from listen_finalization.cli.serve import ROLES, serve
 from listen_finalization.http import health
 from listen_finalization.http.app import Services, build_app

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.deployment import (
+
+from deploy.deployment import (
     PRODUCTION,
     UNCONFIGURED,
     Document,
@@ -14,7 +15,6 @@ from tests.deploy.deployment import (
     evaluate,
     read_settings,
 )
-
 from listen_finalization.domain.budgets import MAX_DISPATCH_DEADLINE, DispatchMode
 from listen_finalization.http.serving import DRAIN
 from listen_finalization.settings import BY_FIELD

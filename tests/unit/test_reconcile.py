@@ -139,6 +139,17 @@ async def test_a_stamp_younger_than_half_an_interval_skips_the_round(scene: Scen
     assert not (await scene.reconciler().run_once()).skipped
 
 
+async def test_a_round_that_leaves_the_jobs_does_not_stand_for_one_that_runs_them(
+    scene: Scene,
+) -> None:
+    (job,) = await scene.due(1)
+    assert not (await scene.reconciler(Recovery.LEAVE).run_once()).skipped
+    done = await scene.reconciler(Recovery.RUN).run_once()
+    assert (done.skipped, done.ran) == (False, 1)
+    assert (await scene.workshop.job(job)).terminal
+    assert (await scene.reconciler(Recovery.RUN).run_once()).skipped
+
+
 @pytest.mark.parametrize("stamp", [{}, {"at": "soon"}, {"at": None}, {"at": 2**60}])
 async def test_no_odd_stamp_can_stop_the_rounds(stamp: dict[str, Any], scene: Scene) -> None:
     await scene.workshop.store.records.put_if(*STAMP, stamp, version=0)

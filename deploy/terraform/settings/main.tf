@@ -31,7 +31,6 @@ locals {
 
   run_path       = "/v1/conversation-finalization-jobs/run"
   reconcile_path = "/v1/conversation-finalization-jobs/reconcile"
-  pusher_path    = "/v1/trigger/listen"
 
   emails = {
     for role, name in local.settings.accounts :
@@ -71,13 +70,10 @@ locals {
   own = {
     api = {}
     worker = merge(
-      { LISTEN_FINALIZATION_SLOTS = tostring(try(local.services.worker.concurrency, 4)) },
+      { LISTEN_FINALIZATION_SLOTS = try(tostring(local.services.worker.concurrency), "") },
       local.settings.scheduler == null ? {} : { LISTEN_FINALIZATION_SCHEDULER_SA = local.emails.scheduler },
     )
-    live = {
-      LISTEN_FINALIZATION_PUSHER_SA            = try(local.emails.live, "")
-      LISTEN_FINALIZATION_PUSHER_OIDC_AUDIENCE = try("${local.urls.live}${local.pusher_path}", "")
-    }
+    live = {}
   }
   lock = local.run_lock == null ? {} : {
     LISTEN_FINALIZATION_RUN_LOCK_TTL_SECONDS = tostring(local.budgets.run_lock_ttl_seconds)

@@ -21,7 +21,9 @@ class ExitCode(IntEnum):
 
 MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.OK: "done; of finalize: every job completed; of up: stopped by a signal",
-    ExitCode.UNFINISHED: "a job did not complete (dead letter, blocked, --timeout); check: a fault",
+    ExitCode.UNFINISHED: (
+        "a job did not complete (dead letter, blocked, --timeout); check, doctor: a fault"
+    ),
     ExitCode.USAGE: "the command line, a setting or an input file cannot be used",
     ExitCode.UNAVAILABLE: "the stack, its store or its port cannot be used now",
     ExitCode.REFUSED: "refused: no such job or destination, bad token, closed conversation",

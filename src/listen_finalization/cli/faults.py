@@ -52,6 +52,9 @@ _REMEDIES: Mapping[str, tuple[ExitCode, str]] = {
     "InvalidDeliveryError": (ExitCode.USAGE, "see `listen-finalization destinations add --help`"),
     "AddressRefusedError": (ExitCode.USAGE,
         "give a public https URL, or a loopback one on this machine"),
+    "ExtraMissingError": (ExitCode.USAGE, "install the extra and start again"),
+    "CredentialsMissingError": (ExitCode.UNAVAILABLE,
+        "`gcloud auth application-default login`, or run under a service account"),
     "ListenFinalizationError": (ExitCode.UNAVAILABLE, "see `listen-finalization --help`"),
 }
 # fmt: on

@@ -10,6 +10,7 @@ from listen_finalization.cli.check import check
 from listen_finalization.cli.demo import demo
 from listen_finalization.cli.destinations import destinations
 from listen_finalization.cli.dev import dev
+from listen_finalization.cli.doctor import doctor
 from listen_finalization.cli.exit_codes import described
 from listen_finalization.cli.finalize import finalize
 from listen_finalization.cli.jobs import jobs
@@ -39,5 +40,5 @@ def root() -> None:
     """
 
 
-for command in (up, serve, finalize, jobs, check, destinations, token, demo, dev):
+for command in (up, serve, finalize, jobs, check, doctor, destinations, token, demo, dev):
     root.add_command(command)

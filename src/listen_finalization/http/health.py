@@ -13,6 +13,9 @@ from listen_finalization.errors import StoreError
 from listen_finalization.ports import Outbox
 from listen_finalization.processing.slots import Slots
 
+_NOBODY = "readiness"
+"""An id that no job has, and that every store must ask its database for."""
+
 PART_TIMEOUT = 2.0
 """Seconds within which a part must have answered."""
 
@@ -71,7 +74,7 @@ def store_part(outbox: Outbox, broken: Callable[[], bool]) -> Part:
         if broken():
             return NotReady.STORE_BROKEN
         try:
-            await outbox.get("")
+            await outbox.get(_NOBODY)
         except StoreError:
             return NotReady.STORE_BROKEN if broken() else NotReady.STORE_UNAVAILABLE
         return None

@@ -1,10 +1,14 @@
-"""Google's Firestore emulator for the length of a test run: started, awaited, ended."""
+"""Google's Firestore emulator for the length of a test run: started, awaited, ended.
+
+`python -m listen_finalization.testing.firestore_emulator` says whether this machine has it.
+"""
 
 from __future__ import annotations
 
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,3 +109,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(_ENDING)
     except subprocess.TimeoutExpired:
         process.kill()
+
+
+def _main() -> int:
+    try:
+        emulator_command(1)
+    except EmulatorMissingError as missing:
+        sys.stderr.write(f"error: {missing}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

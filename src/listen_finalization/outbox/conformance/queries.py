@@ -53,6 +53,16 @@ async def due_rows_come_oldest_first_and_bounded(subject: Subject) -> None:
     assert everything.now >= jobs[-1].updated_at + POLICY.handover - 1_000
 
 
+async def full_page_tells_when_the_next_row_will_be_due(subject: Subject) -> None:
+    first = await admitted(subject, "first")
+    subject.advance(POLICY.handover // 2)
+    second = await admitted(subject, "second")
+    subject.advance(POLICY.handover // 2)
+    page = await subject.outbox.due(1)
+    assert page.rows == (_as_due(first),)
+    assert page.next_due == second.reconcile_after_at
+
+
 async def due_rows_of_one_instant_are_each_paged_once(subject: Subject) -> None:
     jobs = [await admitted(subject, f"conversation-{number}") for number in range(5)]
     subject.advance(POLICY.handover)

@@ -9,6 +9,8 @@ try:
 except ImportError as error:
     raise ExtraMissingError("google") from error
 
+from google.auth.exceptions import GoogleAuthError
+
 from listen_finalization.outbox.firestore.store import FirestoreStore
 
-__all__ = ["FirestoreStore"]
+__all__ = ["FirestoreStore", "GoogleAuthError"]

@@ -55,7 +55,11 @@ class Found:
 
 
 class Rpc:
-    """Calls one database. Raises `StoreError` and nothing else."""
+    """Calls one database. Raises `StoreError` and nothing else.
+
+    It uses the generated client below `AsyncClient`, whose own methods can neither write with an
+    empty mask nor tell the read time of an answer without documents.
+    """
 
     def __init__(self, client: AsyncClient, shift: Callable[[], int]) -> None:
         self._client = client

@@ -56,12 +56,16 @@ class Engine:
                 Code.FAILED_PRECONDITION,
                 "The queue cannot be created because a queue with this name existed too recently.",
             )
+        self._held_queues.pop(queue.name, None)
         self._open(queue, now)
         self._record(queue.name, queue)
         return queue
 
     def queue(self, name: str, now: Instant) -> Queue:
         return self._lane(name, now).queue
+
+    def has_queue(self, name: str) -> bool:
+        return name in self._lanes
 
     def queues(self, parent: str) -> list[Queue]:
         """Return the queues of a location by name."""
@@ -97,6 +101,7 @@ class Engine:
     def create_task(self, task: Task, now: Instant, *, lost: bool = False) -> Task:
         """Add a task; `lost` takes its name and forgets it, as a fault."""
         lane = self.check_new(task.name, now)
+        self._held.pop(task.name, None)
         if lost:
             self._ended(task.name, now)
         else:

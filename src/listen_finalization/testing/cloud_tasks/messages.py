@@ -36,7 +36,7 @@ _METHODS = {method.value: method.name for method in _HttpMethod} | {0: "POST"}
 _STATES = {QueueState.RUNNING: 1, QueueState.PAUSED: 2}
 _CODES = {Ending.DEADLINE_EXCEEDED: 4, Ending.UNREACHABLE: 14, Ending.HTTP_STATUS: 2}
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
 def queue_from(message: Message) -> Queue:
@@ -55,7 +55,6 @@ def merged(stored: Queue, message: Message, mask: FieldMask) -> Queue:
         raise invalid("update_mask names a field that a queue does not have")
     target = queue_message(stored)
     mask.MergeMessage(message, target, True)
-    target.name = stored.name
     return queue_from(target)
 
 

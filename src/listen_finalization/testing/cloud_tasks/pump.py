@@ -27,7 +27,7 @@ class Pump:
         *,
         flush: Callable[[], None],
     ) -> None:
-        """`flush` makes the engine's changes durable; it is called before an attempt is sent."""
+        """`flush` makes the engine's changes durable, in the step in which they were made."""
         self._engine = engine
         self._sender = sender
         self._faults = faults
@@ -55,8 +55,7 @@ class Pump:
             await asyncio.gather(*under_way, return_exceptions=True)
 
     def begin(self, dispatch: Dispatch) -> None:
-        """Send an attempt that the engine has begun."""
-        self._flush()
+        """Send an attempt that the engine has begun, once this step of the event loop is over."""
         self._sending[dispatch.number] = asyncio.create_task(self._attempt(dispatch))
         if self._faults.hit(FaultKind.TWICE) is not None:
             copy = asyncio.create_task(self._sender.send(dispatch))

@@ -10,7 +10,6 @@ leaves out production's system throttling. Accounts and permissions do not exist
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -32,7 +31,6 @@ from listen_finalization.testing.cloud_tasks.faults import Faults
 from listen_finalization.testing.cloud_tasks.identity import TaskIdentity
 from listen_finalization.testing.cloud_tasks.journal import Journal
 from listen_finalization.testing.cloud_tasks.pump import Pump
-from listen_finalization.testing.cloud_tasks.refusals import CallRefusedError
 from listen_finalization.testing.cloud_tasks.service import TasksService
 from listen_finalization.testing.cloud_tasks.values import Queue
 from listen_finalization.testing.cloud_tasks.web import WebServer
@@ -66,7 +64,7 @@ class CloudTasksServer:
         """`queues` are full names, created where they do not exist; port 0 is any free one.
 
         With a `state` file, tasks, queues, names and (in a file beside it) the key survive a
-        restart. Raises `CallRefusedError` for a malformed name.
+        restart. Raises `CallRefusedError` for a malformed name; entering, for one that is held.
         """
         self.faults = Faults()
         self._port = port
@@ -149,7 +147,7 @@ class CloudTasksServer:
             for name, kept in journal.kept():
                 engine.restore(name, kept, now)
         for name in self._queues:
-            with contextlib.suppress(CallRefusedError):  # it exists already
+            if not engine.has_queue(name):
                 engine.create_queue(Queue(name), now)
         return engine, journal.flush if journal is not None else lambda: None
 
@@ -158,7 +156,7 @@ class CloudTasksServer:
         self._keys_port = opened.getsockname()[1]
         web = WebServer(self.identity, self.faults)
         await web.start(opened)
-        self._closing.push_async_callback(web.stop)
+        self._closing.callback(web.stop)
 
     async def _start_grpc(self, service: TasksService) -> None:
         # Linux would let two servers share a port, and a test would talk to the other one.

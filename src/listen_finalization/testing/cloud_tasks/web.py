@@ -25,6 +25,14 @@ MAX_BODY = 4_096
 PATIENCE = 10.0
 """Seconds for which a request may take to arrive."""
 _WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
+_NO_REQUEST = (
+    OSError,
+    TimeoutError,
+    ValueError,
+    asyncio.IncompleteReadError,
+    asyncio.LimitOverrunError,
+)
+"""A request that is none, is too large or does not arrive, and a caller that went away."""
 _Answer = tuple[int, Any]
 
 
@@ -40,19 +48,18 @@ class WebServer:
         """Serve on a socket that is bound; it is closed with the server."""
         self._server = await asyncio.start_server(self._serve, sock=opened)
 
-    async def stop(self) -> None:
-        """Close the port; may be called again."""
+    def stop(self) -> None:
+        """Close the port, without waiting for callers that are slow; may be called again."""
         if self._server is not None:
             self._server.close()
-            await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(PATIENCE):
                 writer.write(self._respond(*await _request(reader)))
                 await writer.drain()
-        except (OSError, ValueError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # a request that is none, or a caller that went away, gets no answer
+        except _NO_REQUEST:
+            pass  # it gets no answer
         finally:
             writer.close()
 

@@ -1,0 +1,1 @@
+"""Looking after a deployment: what is live, against its files and its settings."""

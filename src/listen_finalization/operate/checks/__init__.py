@@ -1,0 +1,1 @@
+"""Judging: each check is a row of data, and its judge is a pure function of facts."""
