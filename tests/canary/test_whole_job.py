@@ -146,7 +146,7 @@ async def test_no_exception_of_a_processor_tells_what_it_holds(
         async with watched(tmp_path, log, receiver) as here:
             good = quoting(here.texts) if step == "enrich" else remembered
             act = in_turn(spilling(SPILLS[spill], here.texts), good)
-            acting(here.stack._processor, **{"enrich": quoting(here.texts), step: act})
+            acting(here.stack.runs.processor, **{"enrich": quoting(here.texts), step: act})
             await spoken_and_finalized(here)
             if spill in ("environment", "keys"):
                 await deferred(here)
@@ -174,7 +174,7 @@ async def test_no_receiver_and_no_dead_letter_tells_more(
     made.start()
     try:
         async with watched(tmp_path, log, made) as here:
-            acting(here.stack._processor, enrich=quoting(here.texts))
+            acting(here.stack.runs.processor, enrich=quoting(here.texts))
             await spoken_and_finalized(here)
             await here.settled()
         here.proved(tmp_path, "".join(capfd.readouterr()))
@@ -187,7 +187,7 @@ async def test_a_dead_letter_holds_a_code_and_nothing_else(
 ) -> None:
     with receivers(1) as (receiver,):
         async with watched(tmp_path, log, receiver) as here:
-            acting(here.stack._processor, enrich=spilling(SPILLS["chained"], here.texts))
+            acting(here.stack.runs.processor, enrich=spilling(SPILLS["chained"], here.texts))
             await spoken_and_finalized(here)
             await here.settled()
             (job,) = (await here.stack.store.outbox.list()).jobs
@@ -207,7 +207,7 @@ async def test_the_watch_would_hear_an_exceptions_text(
     monkeypatch.setattr(Signals, "emit", careless)
     with receivers(1) as (receiver,):
         async with watched(tmp_path, log, receiver) as here:
-            acting(here.stack._processor, enrich=spilling(SPILLS["plain"], here.texts))
+            acting(here.stack.runs.processor, enrich=spilling(SPILLS["plain"], here.texts))
             await spoken_and_finalized(here)
             await here.settled()
         with pytest.raises(AssertionError, match="transcript"):

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,6 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from google.cloud.firestore_v1 import AsyncClient
 from google.cloud.tasks_v2 import Queue
-from google.protobuf.duration_pb2 import Duration
 
 from listen_finalization.auth.issuer import LocalIssuer
 from listen_finalization.auth.policy import FIREBASE_ISSUER
@@ -119,8 +119,8 @@ class Cloud:
             rate_limits={"max_concurrent_dispatches": 4},
             retry_config={
                 "max_attempts": ATTEMPTS,
-                "min_backoff": Duration(nanos=200_000_000),
-                "max_backoff": Duration(seconds=2),
+                "min_backoff": timedelta(seconds=0.2),
+                "max_backoff": timedelta(seconds=2),
             },
         )
         await client.create_queue(parent=parent, queue=queue)

@@ -9,10 +9,8 @@ from typing import Any
 from listen_finalization.domain.codes import RefusalCode
 from listen_finalization.domain.commands import Admit, Command, OwnedCommand
 from listen_finalization.domain.conversation import Conversation
-from listen_finalization.domain.decision import Answer, Decision, Probe, Probed, Refused
-from listen_finalization.domain.identity import job_id
+from listen_finalization.domain.decision import Answer, Decision, Refused
 from listen_finalization.domain.job import IllegalJobError, Instant, Job
-from listen_finalization.domain.machine import decide
 from listen_finalization.domain.policy import Policy
 from listen_finalization.errors import RowUnreadableError
 from listen_finalization.outbox.codec import (
@@ -25,6 +23,7 @@ from listen_finalization.outbox.codec import (
     memory_id,
     mutable_columns,
 )
+from listen_finalization.outbox.deciding import Deciding, deciding
 from listen_finalization.outbox.statements import STATEMENTS
 
 
@@ -65,22 +64,21 @@ class CommandWriter:
     def _settle(
         self, job: Job | None, conversation: Conversation | None, command: Command, now: Instant
     ) -> Answer:
-        probed: Probed | None = None
-        while True:
-            answer = decide(job, conversation, command, now, self._policy, probed)
-            if not isinstance(answer, Probe):
-                break
-            probed = Probed(answer.revision, self._at_revision(conversation, answer.revision))
+        answer, probed = self._decided(deciding(job, conversation, command, now, self._policy))
         if isinstance(answer, Decision):
-            self._write(answer, (job, probed.job if probed else None), conversation, now)
+            self._write(answer, (job, probed), conversation, now)
         return answer
 
-    def _at_revision(self, conversation: Conversation | None, revision: int) -> Job | None:
-        if conversation is None:
-            raise IllegalJobError
-        key = job_id(conversation.uid, conversation.conversation_id, revision)
-        row = self._one("read_job", (key,))
-        return None if row is None else decode_job(row)
+    def _decided(self, steps: Deciding) -> tuple[Answer, Job | None]:
+        """Read the rows that the decision asks for; return it and the last of them."""
+        try:
+            key = next(steps)
+            while True:
+                row = self._one("read_job", (key,))
+                key = steps.send(None if row is None else decode_job(row))
+        except StopIteration as decided:
+            found: tuple[Answer, Job | None] = decided.value
+            return found
 
     def _write(
         self,

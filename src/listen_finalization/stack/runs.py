@@ -36,6 +36,7 @@ class Runs:
         Raises `SettingsError` for a processor or a run lock whose package is not installed.
         """
         self._grace = settings.shutdown_grace_seconds
+        self.processor = processor or load_processor(settings.processor)
         self.slots = Slots(settings.slots)
         self.destinations = Destinations(store.records)
         self._sender = WebhookSender(
@@ -52,7 +53,7 @@ class Runs:
         self.finalizer = Finalizer(
             store.outbox,
             Pipeline(
-                processor or load_processor(settings.processor),
+                self.processor,
                 store.conversations,
                 Fanout(self.destinations, self._sender),
             ),
