@@ -10,9 +10,10 @@ import pytest
 
 from .gate import bearer, passed, refused
 
-# 1 s is kept back from the allowance of 10 s: time passes between minting and checking.
+# Time passes between minting and checking, on a busy machine seconds; to the second the bounds
+# are held by tests/unit/auth/test_token_policy.py.
 SMALL = (0, 1, 5, 9)
-LARGE = (13, 30, 300)
+LARGE = (40, 300)
 
 
 def now() -> int:
@@ -36,12 +37,12 @@ async def test_a_token_from_further_ahead_is_refused(
     await refused(tmp_path, bearer(**{claim: now() + ahead}), 401, "not_yet_valid")
 
 
-@pytest.mark.parametrize("behind", [1, 5, 8])
+@pytest.mark.parametrize("behind", [0, 1])
 async def test_a_token_that_ended_a_moment_ago_passes(behind: int, tmp_path: Path) -> None:
     await passed(tmp_path, bearer(iat=now() - 600, exp=now() - behind))
 
 
-@pytest.mark.parametrize("behind", LARGE)
+@pytest.mark.parametrize("behind", [11, *LARGE])
 async def test_a_token_that_ended_longer_ago_is_refused(behind: int, tmp_path: Path) -> None:
     await refused(tmp_path, bearer(iat=now() - 600, exp=now() - behind), 401, "expired")
 
