@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -89,9 +90,18 @@ def every_command() -> list[tuple[str, ...]]:
     return list(below(root))
 
 
+def deployed(directory: Path) -> Path:
+    """Return deploy files of a project that has a name."""
+    files = directory / "deploy"
+    shutil.copytree(DEPLOY, files)
+    settings = files / "production.json"
+    settings.write_text(settings.read_text("utf-8").replace("your-project-id", "example-project"))
+    return files
+
+
 def arguments(path: tuple[str, ...], file: Path) -> list[str]:
     """Return what makes a command run as far as its settings and its store."""
-    more = {
+    more: dict[tuple[str, ...], list[str]] = {
         ("jobs", "show"): ["x"],
         ("jobs", "history"): ["x"],
         ("jobs", "explain"): ["x"],
@@ -101,8 +111,10 @@ def arguments(path: tuple[str, ...], file: Path) -> list[str]:
         ("destinations", "remove"): ["crm"],
         ("up",): ["--port", "0"],
         ("dev", "cloud-tasks"): ["--port", "0"],
-        ("doctor",): ["--deploy", str(DEPLOY)],
+        ("doctor",): ["--deploy", str(file.parent / "deploy")],
     }
+    if path == ("doctor",):
+        deployed(file.parent)
     return [*path, *more.get(path, [])]
 
 
@@ -143,7 +155,7 @@ def test_a_crash_is_told_by_its_class(
     if path == ("token",):
         monkeypatch.setattr("listen_finalization.auth.issuer.LocalIssuer.open", crash)
     ran = cli(*arguments(path, transcript(tmp_path / "talk.json")))
-    assert (ran.code, ran.out) == (ExitCode.DEFECT, "")
+    assert (ran.code, ran.out) == (ExitCode.DEFECT, ""), ran.err
     assert ran.err.splitlines()[0] == "error: unexpected RuntimeError"
     assert leaks(CANARIES, {"err": ran.err}) == []
 
