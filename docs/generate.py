@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from scale import page as scale_page
+
 from listen_finalization.domain import guards
 from listen_finalization.domain.codes import (
     EffectCode,
@@ -102,10 +104,16 @@ def settings() -> str:
     )
 
 
+def scale() -> str:
+    """Return the page of operations, cost and limits."""
+    return NOTE + scale_page()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/states.md": states,
     "reference/codes.md": codes,
     "reference/settings.md": settings,
+    "scale.md": scale,
 }
 
 

@@ -18,13 +18,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class FirestoreSubject:
-    """A store in a project of its own; `advance` shifts the time that the server tells.
+    """A store, in a project of its own where none is named.
 
-    `FIRESTORE_EMULATOR_HOST` must be set.
+    `advance` shifts the time that the server tells. `FIRESTORE_EMULATOR_HOST` must be set.
     """
 
-    def __init__(self) -> None:
-        self.project = f"p-{secrets.token_hex(8)}"
+    def __init__(self, project: str | None = None) -> None:
+        self.project = project or f"p-{secrets.token_hex(8)}"
         self._shift = 0
         self._open()
 

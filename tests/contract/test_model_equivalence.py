@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -44,6 +45,8 @@ from listen_finalization.domain.commands import (
     StepResult,
 )
 from listen_finalization.domain.content import Segment
+from listen_finalization.domain.conversation import Conversation
+from listen_finalization.domain.decision import Answer
 from listen_finalization.domain.identity import job_id
 from listen_finalization.domain.job import Claim, Effect, Instant, Job
 from listen_finalization.outbox import queries
@@ -80,26 +83,84 @@ results = st.lists(
 ).map(tuple)
 
 
+class Rows(NamedTuple):
+    """Everything that a store holds of the user, as values."""
+
+    jobs: Mapping[str, Job]
+    results: Mapping[str, Mapping[tuple[Step, int], str]]
+    conversations: Mapping[str, Conversation]
+    published: Mapping[str, Any]
+
+
+class Equal(Protocol):
+    """A store of one user, beside the model."""
+
+    def apply(self, command: Command) -> Answer: ...
+
+    def expected(self, model: Model, command: Command) -> Answer: ...
+
+    def append(self, name: str, segment: Segment, *, byok: bool) -> None: ...
+
+    def delete(self, name: str) -> None: ...
+
+    def rows(self) -> Rows: ...
+
+    def close(self) -> None: ...
+
+
+class Embedded:
+    """The embedded store, on a file of its own."""
+
+    def __init__(self, clock: Callable[[], Instant]) -> None:
+        self._home = tempfile.TemporaryDirectory(dir=memory_directory())
+        self._clock = clock
+        self._engine = SqliteEngine(Path(self._home.name) / "store.db", POLICY, clock=clock)
+        self._engine.connection.execute("PRAGMA synchronous = OFF")
+
+    def apply(self, command: Command) -> Answer:
+        [answer] = self._engine.apply_batch([command])
+        return answer
+
+    def expected(self, model: Model, command: Command) -> Answer:
+        return model.apply(command, self._clock())
+
+    def append(self, name: str, segment: Segment, *, byok: bool) -> None:
+        self._engine.apply_batch([Append(UID, name, (segment,), byok=byok)])
+
+    def delete(self, name: str) -> None:
+        self._engine.apply_batch([DeleteConversation(UID, name)])
+
+    def rows(self) -> Rows:
+        connection = self._engine.connection
+        jobs = {key: queries.job(connection, key) for key in JOBS}
+        talks = {name: queries.record(connection, UID, name) for name in CONVERSATIONS}
+        return Rows(
+            {key: job for key, job in jobs.items() if job is not None},
+            {key: held for key in JOBS if (held := queries.results(connection, key))},
+            {name: found.conversation for name, found in talks.items() if found},
+            {name: found.structured for name, found in talks.items() if found and found.structured},
+        )
+
+    def close(self) -> None:
+        self._engine.close()
+        self._home.cleanup()
+
+
 class Equivalence(RuleBasedStateMachine):
     """Every rule sends one command to both; stale claims and generations are common."""
 
-    def __init__(self) -> None:
+    def __init__(self, opened: Callable[[Callable[[], Instant]], Equal] = Embedded) -> None:
         super().__init__()
-        self._home = tempfile.TemporaryDirectory(dir=memory_directory())
         self.now = START
         self.segments = 0
         self.model = Model(POLICY, UID)
-        path = Path(self._home.name) / "store.db"
-        self.engine = SqliteEngine(path, POLICY, clock=lambda: Instant(self.now))
-        self.engine.connection.execute("PRAGMA synchronous = OFF")
+        self.store = opened(lambda: Instant(self.now))
 
     def teardown(self) -> None:
-        self.engine.close()
-        self._home.cleanup()
+        self.store.close()
 
     def send(self, command: Command) -> None:
-        [answer] = self.engine.apply_batch([command])
-        assert answer == self.model.apply(command, Instant(self.now))
+        assert self.store.apply(command) == self.store.expected(self.model, command)
 
     def held(self, key: str) -> Job | None:
         return self.model.jobs.get(key)
@@ -123,12 +184,12 @@ class Equivalence(RuleBasedStateMachine):
     def append(self, name: str, byok: bool) -> None:
         self.segments += 1
         segment = Segment(f"s{self.segments}", "a", 0.0, 1.0, "words")
-        self.engine.apply_batch([Append(UID, name, (segment,), byok=byok)])
+        self.store.append(name, segment, byok=byok)
         self.model.append(name, byok=byok)
 
     @rule(name=conversations)
     def delete(self, name: str) -> None:
-        self.engine.apply_batch([DeleteConversation(UID, name)])
+        self.store.delete(name)
         self.model.delete(name)
 
     @rule(name=conversations, force=st.booleans(), keys=st.booleans(), adopt=st.booleans())
@@ -206,21 +267,16 @@ class Equivalence(RuleBasedStateMachine):
 
     @invariant()
     def rows_are_equal(self) -> None:
-        connection = self.engine.connection
-        for key in JOBS:
-            assert queries.job(connection, key) == self.model.jobs.get(key)
-            assert queries.results(connection, key) == self.model.results.get(key, {})
-        for name in CONVERSATIONS:
-            found = queries.record(connection, UID, name)
-            assert (found.conversation if found else None) == self.model.conversations.get(name)
-            published = self.model.published.get(name)
-            expected = json.loads(published) if published else None
-            assert (found.structured if found else None) == expected
+        published = {name: json.loads(record) for name, record in self.model.published.items()}
+        results = {key: held for key, held in self.model.results.items() if held}
+        expected = Rows(self.model.jobs, results, self.model.conversations, published)
+        assert self.store.rows() == expected
 
 
-def _run(examples: int, length: int) -> None:
+def walk(machine: Callable[[], Equivalence], examples: int, length: int) -> None:
+    """Take the machine on random walks, the same ones each time."""
     run_state_machine_as_test(
-        Equivalence,
+        machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=length,
@@ -233,10 +289,10 @@ def _run(examples: int, length: int) -> None:
 
 
 def test_store_equals_the_model_after_every_command() -> None:
-    _run(60, 40)
+    walk(Equivalence, 60, 40)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 def test_store_equals_the_model_over_long_walks() -> None:
-    _run(1_500, 80)
+    walk(Equivalence, 1_500, 80)

@@ -13,6 +13,7 @@ from listen_finalization.domain.policy import Policy
 
 JOBS = "conversation_finalization_jobs"
 RESULTS = "conversation_finalization_results"
+ROWS = "conversation_finalization_rows"
 INDEX_FILE = json.loads((DEPLOY / "firestore" / "indexes.json").read_text("utf-8"))
 TTL = json.loads((DEPLOY / "firestore" / "ttl.json").read_text("utf-8"))
 
@@ -38,13 +39,14 @@ def test_what_no_query_uses_is_not_indexed() -> None:
 
     assert overrides[JOBS, "*"] == []
     assert overrides[RESULTS, "*"] == []
+    assert overrides[ROWS, "*"] == []
     assert not overrides.keys() & {(JOBS, "effects"), (JOBS, "history")}
 
 
 def test_no_other_collection_is_touched() -> None:
     entries = [*INDEX_FILE["indexes"], *INDEX_FILE["fieldOverrides"], TTL]
 
-    assert {entry["collectionGroup"] for entry in entries} == {JOBS, RESULTS}
+    assert {entry["collectionGroup"] for entry in entries} == {JOBS, RESULTS, ROWS}
 
 
 def test_terraform_has_every_index_and_every_field_of_the_files(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from google.cloud.firestore_v1 import AsyncClient
 from google.cloud.tasks_v2 import Queue
 
+from firestore_wire.index_file import IndexFile
+from firestore_wire.tap import Tap
 from listen_finalization.auth.issuer import LocalIssuer
 from listen_finalization.auth.policy import FIREBASE_ISSUER
 from listen_finalization.dispatch.cloud_tasks import open_client
@@ -69,6 +71,8 @@ class Process:
 class Cloud:
     """The servers, the roles and the customers; `cable` lies between the roles and Firestore.
 
+    Behind the cable, every query of the roles must be one that the shipped indexes cover.
+
     Customers' tokens have Google's form for Firebase, signed by a key that a server on loopback
     publishes; task tokens come from the Cloud Tasks server.
     """
@@ -86,7 +90,7 @@ class Cloud:
         self.directory = directory
         self.stderr = directory / "stderr.txt"
         self.calls_log = directory / "calls.jsonl"
-        self.cable = Cable(firestore)
+        self.tap = Tap(firestore)
         self.queue_name = f"projects/{self.project}/locations/{LOCATION}/queues/finalization"
         self.tasks = CloudTasksServer()
         self.worker_port = free_port()
@@ -102,7 +106,8 @@ class Cloud:
         self.running: list[Process] = []
 
     async def __aenter__(self) -> Self:
-        await self._closing.enter_async_context(self.cable)
+        await self._closing.enter_async_context(self.tap)
+        self.cable = await self._closing.enter_async_context(Cable(self.tap.address))
         await self._closing.enter_async_context(self.tasks)
         self.client = AsyncClient(project=self.project)
         self.store = FirestoreStore(self.project, Policy(), client=self.client)
@@ -126,7 +131,7 @@ class Cloud:
         await client.create_queue(parent=parent, queue=queue)
         await client.transport.close()  # type: ignore[no-untyped-call]
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, failure: object, *_: object) -> None:
         for one in self.running:
             if one.process.returncode is None:
                 await one.kill()
@@ -134,10 +139,16 @@ class Cloud:
         await self.store.close()
         await self._closing.aclose()
         self._keys.stop()
+        if failure is None:
+            self.tap.check(IndexFile.shipped())
+
+    @property
+    def worker_url(self) -> str:
+        return f"http://127.0.0.1:{self.worker_port}"
 
     @property
     def audience(self) -> str:
-        return f"http://127.0.0.1:{self.worker_port}{RUN_PATH}"
+        return f"{self.worker_url}{RUN_PATH}"
 
     def environment(self) -> dict[str, str]:
         """Return what every role is given: production's settings, for servers of this machine."""
@@ -207,17 +218,19 @@ class Cloud:
         await self.store.conversations.append(uid, conversation_id, [said])
 
     async def finalize(
-        self, api: Process, conversation_id: str, uid: str = "ada"
+        self, api: Process | str, conversation_id: str, uid: str = "ada"
     ) -> httpx.Response:
-        """Ask as a customer does."""
+        """Ask a role, or whoever is at the URL, as a customer does."""
         return await self.http.post(
-            f"{api.url}/v1/conversations/{conversation_id}/finalize",
+            f"{_url(api)}/v1/conversations/{conversation_id}/finalize",
             headers={"Authorization": f"Bearer {self.token(uid)}"},
         )
 
-    async def status(self, api: Process, conversation_id: str, uid: str = "ada") -> httpx.Response:
+    async def status(
+        self, api: Process | str, conversation_id: str, uid: str = "ada"
+    ) -> httpx.Response:
         return await self.http.get(
-            f"{api.url}/v1/conversations/{conversation_id}/finalization",
+            f"{_url(api)}/v1/conversations/{conversation_id}/finalization",
             headers={"Authorization": f"Bearer {self.token(uid)}"},
         )
 
@@ -269,6 +282,10 @@ _CONVERSATION = (
     *("status", "discarded", "deleted", "structured"),
     *("finalization_job_id", "finalization_revision"),
 )
+
+
+def _url(place: Process | str) -> str:
+    return place if isinstance(place, str) else place.url
 
 
 def _columns(job: Job) -> dict[str, Any]:

@@ -33,9 +33,6 @@ _BY_CODE = {check.code: check for check in _ROWS}
 CHECKS: Mapping[Code, Check[Any]] = {code: _BY_CODE[code] for code in Code}
 """Every check, in the order in which they are told."""
 
-OFFLINE = frozenset(check.code for check in SETTINGS_CHECKS)
-"""Checks of files against settings, which ask nobody."""
-
 
 def findings(case: Case, seen: Seen) -> tuple[Finding, ...]:
     """Return how every check that applies ended."""
@@ -44,6 +41,5 @@ def findings(case: Case, seen: Seen) -> tuple[Finding, ...]:
 
 
 def all_blind(found: tuple[Finding, ...]) -> bool:
-    """Whether no place at all could be looked at: nothing is known of the live project."""
-    live = [one for one in found if one.code not in OFFLINE]
-    return all(one.verdict is Verdict.UNKNOWN for one in live)
+    """Whether nothing that asks for a role could be looked at: nothing is known of the project."""
+    return all(one.verdict is Verdict.UNKNOWN for one in found if CHECKS[one.code].role)

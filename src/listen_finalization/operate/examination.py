@@ -96,6 +96,4 @@ async def _within(reach: Reach, probe: Probe) -> object:
 def _applies(name: str, reach: Reach) -> bool:
     if name in _OF_THE_QUEUE:
         return reach.deployed.queue is not None
-    if name == "handler":
-        return reach.settings.tasks_handler_url is not None
     return name != "run_lock" or reach.settings.run_lock_url is not None

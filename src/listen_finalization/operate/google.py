@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
@@ -13,6 +14,9 @@ from listen_finalization.operate.facts import Blind, Look, Missing, Unseen
 
 T = TypeVar("T")
 Headers = Mapping[str, str]
+
+ACCOUNT_LIMIT = 10.0
+"""Seconds for one exchange with whoever gives tokens: a thread cannot be called back."""
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 
@@ -33,12 +37,12 @@ async def default_account() -> Headers | Unseen:
     Looking for them reads files and may ask the metadata server, so a thread does it.
     """
     try:
-        return await asyncio.to_thread(_fresh_headers)
+        return await asyncio.to_thread(_fresh_headers, ACCOUNT_LIMIT)
     except ModuleNotFoundError:
         return Unseen(Blind.EXTRA_MISSING)
 
 
-def _fresh_headers() -> Headers | Unseen:
+def _fresh_headers(seconds: float) -> Headers | Unseen:
     import google.auth
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import Request
@@ -46,7 +50,7 @@ def _fresh_headers() -> Headers | Unseen:
     headers: dict[str, str] = {}
     try:
         credentials, _ = google.auth.default(scopes=SCOPES)
-        credentials.refresh(Request())  # type: ignore[no-untyped-call]
+        credentials.refresh(partial(Request(), timeout=seconds))  # type: ignore[no-untyped-call]
         credentials.apply(headers)  # type: ignore[no-untyped-call]
     except GoogleAuthError:
         return Unseen(Blind.NO_CREDENTIALS)

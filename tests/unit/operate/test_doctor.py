@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import grpc  # type: ignore[import-untyped]
 import pytest
@@ -87,12 +89,21 @@ def index(**fields: object) -> Change:
     return lambda live: live.document(f"{DATABASE}/indexes")["indexes"][1].update(fields)
 
 
-def field(number: int, **fields: object) -> Change:
-    return lambda live: live.document(f"{DATABASE}/fields")["fields"][number].update(fields)
+def listed(live: LiveProject, name: str) -> dict[str, Any]:
+    told: list[dict[str, Any]] = live.document(f"{DATABASE}/fields")["fields"]
+    return next(one for one in told if one["name"].endswith(f"/{name}"))
+
+
+def field(name: str, **fields: object) -> Change:
+    return lambda live: listed(live, name).update(fields)
+
+
+def unlisted(live: LiveProject) -> None:
+    live.document(f"{DATABASE}/fields")["fields"].remove(listed(live, "completed_at"))
 
 
 def unready_field(live: LiveProject) -> None:
-    told = live.document(f"{DATABASE}/fields")["fields"][1]
+    told = listed(live, "reconcile_after_at")
     told["indexConfig"]["indexes"][0]["state"] = "CREATING"
 
 
@@ -174,16 +185,31 @@ FAILURES: list[tuple[Code, Change, Verdict, str]] = [
         "missing: conversation_finalization_jobs(status ASCENDING, created_at DESCENDING)",
     ),
     (Code.STORE_INDEXES, index(state="CREATING"), Verdict.FAILURE, "not ready: conversation"),
-    (Code.STORE_FIELDS, field(1, indexConfig={}), Verdict.FAILURE, "jobs.reconcile_after_at"),
+    (
+        Code.STORE_FIELDS,
+        field("reconcile_after_at", indexConfig={}),
+        Verdict.FAILURE,
+        "jobs.reconcile_after_at",
+    ),
     (Code.STORE_FIELDS, unready_field, Verdict.FAILURE, "not ready: conversation"),
-    (Code.STORE_RETENTION, field(-1, ttlConfig={"state": "CREATING"}), Verdict.FAILURE, "0s after"),
     (
         Code.STORE_RETENTION,
-        field(-1, ttlConfig={"state": "CREATING", "expirationOffset": "2592000s"}),
+        field("completed_at", ttlConfig={"state": "CREATING"}),
+        Verdict.FAILURE,
+        "0s after",
+    ),
+    (
+        Code.STORE_RETENTION,
+        field("completed_at", ttlConfig={"state": "CREATING", "expirationOffset": "2592000s"}),
         Verdict.FAILURE,
         "not in force",
     ),
-    (Code.STORE_RETENTION, field(-1, ttlConfig=None), Verdict.FAILURE, "none"),
+    (
+        Code.STORE_RETENTION,
+        unlisted,
+        Verdict.FAILURE,
+        "none",
+    ),
     (Code.CLOCK, store_ahead(60), Verdict.FAILURE, "s behind"),
     (Code.CLOCK, store_ahead(-60), Verdict.FAILURE, "s ahead"),
     (Code.CLOCK, store_ahead(-5), Verdict.WARNING, "s ahead"),
@@ -201,6 +227,7 @@ ROUTE: list[tuple[Code, Change, Verdict, str]] = [
     (Code.HANDLER_WITHOUT_TOKEN, handler(403, 401), Verdict.FAILURE, "403 of Cloud Run's own"),
     (Code.HANDLER_WITHOUT_TOKEN, handler(404, 401), Verdict.WARNING, "404 of the front end"),
     (Code.HANDLER_JUNK_TOKEN, handler(401, 200), Verdict.FAILURE, "200: it lets strangers in"),
+    (Code.HANDLER_JUNK_TOKEN, handler(401, 401), Verdict.FAILURE, "401 of Cloud Run's own"),
     (Code.HANDLER_JUNK_TOKEN, handler(401, 503), Verdict.FAILURE, "503"),
 ]
 
@@ -239,6 +266,27 @@ async def test_only_a_worker_that_answers_401_itself_keeps_strangers_out(
     assert said in found.found
 
 
+async def test_a_front_end_that_lets_nobody_in_is_no_excuse_where_ingress_is_open(
+    live: LiveProject,
+) -> None:
+    handler(404, 404)(live)
+    path = live.directory / "production.json"
+    path.write_text(path.read_text().replace('"ingress": "internal"', '"ingress": "all"'))
+    found = (await live.examined())[Code.HANDLER_WITHOUT_TOKEN]
+    assert (found.verdict, found.found) == (Verdict.FAILURE, "404: no task route there")
+
+
+async def test_a_run_lock_that_hangs_is_a_warning(live: LiveProject) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        live.env[f"{PREFIX}RUN_LOCK_URL"] = f"redis://127.0.0.1:{port}/0"
+        found = (await live.examined(deadline=0.3))[Code.RUN_LOCK]
+    assert (found.verdict, found.found) == (
+        Verdict.WARNING,
+        "not looked at: no answer within the deadline",
+    )
+
+
 def test_each_check_has_a_change_that_fails_it() -> None:
     changed = {code for code, *_ in (*FAILURES, *ROUTE)}
     assert changed == set(Code) - {LOCAL} == set(CHECKS) - {LOCAL}
@@ -253,6 +301,11 @@ async def test_a_right_on_the_whole_project_is_a_warning(live: LiveProject) -> N
         Verdict.WARNING,
         f"on the whole project only: {email('live')}",
     )
+
+
+async def test_a_right_on_the_queue_under_a_condition_does_not_count(live: LiveProject) -> None:
+    live.grpc.policy.bindings[0].condition.expression = "false"
+    assert (await live.examined())[Code.QUEUE_ENQUEUERS].verdict is Verdict.FAILURE
 
 
 @pytest.mark.parametrize("where", ["resource", "project"])
@@ -378,6 +431,15 @@ async def test_a_document_of_another_shape_is_an_odd_answer_and_no_crash(live: L
     found = await live.examined()
     codes = (Code.WORKER_FOUND, Code.STORE_FIELDS, Code.INVOKER_USERS)
     assert {found[code].found for code in codes} == {"not looked at: the answer was not understood"}
+
+
+async def test_an_account_that_google_does_not_take_is_no_account(live: LiveProject) -> None:
+    live.rest.answers[WORKER] = (401, {})
+    found = (await live.examined())[Code.WORKER_FOUND]
+    assert (found.verdict, found.remedy) == (
+        Verdict.UNKNOWN,
+        "gcloud auth application-default login",
+    )
 
 
 async def test_without_an_account_google_is_not_asked(live: LiveProject) -> None:

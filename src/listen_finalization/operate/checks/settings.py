@@ -72,7 +72,8 @@ def _declared(field: str) -> Setting:
 def _group(code: Code, fields: tuple[str, ...]) -> Row:
     def expected(case: Case) -> str | None:
         texts = given(case.deployed)
-        return ", ".join(texts[field] for field in fields if field in texts) or None
+        told = (f"{_declared(field).name}={texts[field]}" for field in fields if field in texts)
+        return ", ".join(told) or None
 
     def judge(case: Case, _: None) -> Said:
         texts = given(case.deployed)
@@ -129,8 +130,8 @@ def _audience(case: Case, _: None) -> Said:
 
 
 def _fits(value: str | None, text: str | None, deployed: Deployed) -> bool:
-    if text is not None or value is None:
-        return value == text
+    if value is None or text is not None:
+        return value is not None and value == text
     name = deployed.worker.name if deployed.worker is not None else ""
     host = rf"{re.escape(name)}-[0-9]+\.{re.escape(deployed.location)}\.run\.app"
     return re.fullmatch(rf"https://{host}{RUN_PATH}", value) is not None

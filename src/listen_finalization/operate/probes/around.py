@@ -45,7 +45,7 @@ async def look_at_clock(reach: Reach) -> Look[ServerTime]:
     before = time.time()
     try:
         async with reach.client.stream(
-            "GET", reach.settings.google_certs_url, timeout=None, follow_redirects=False
+            "GET", reach.settings.google_certs_url, timeout=None
         ) as answer:
             return _told(answer.headers, before, time.time)
     except httpx.HTTPError:

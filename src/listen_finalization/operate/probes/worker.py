@@ -61,8 +61,6 @@ async def look_at_handler(reach: Reach) -> Look[HandlerFacts]:
 
 
 async def _ask(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> Answer:
-    answer = await client.post(
-        url, json={}, headers=dict(headers), timeout=None, follow_redirects=False
-    )
+    answer = await client.post(url, json={}, headers=dict(headers), timeout=None)
     kind = answer.headers.get("content-type", "")
     return Answer(answer.status_code, ours=kind.startswith("application/"))

@@ -8,7 +8,7 @@ from listen_finalization.errors import ValueRefusedError
 JOBS = "conversation_finalization_jobs"
 RESULTS = "conversation_finalization_results"
 RECORDS = "conversation_finalization_records"
-ROWS = "rows"
+ROWS = "conversation_finalization_rows"
 USERS = "users"
 CONVERSATIONS = "conversations"
 MEMORIES = "memories"

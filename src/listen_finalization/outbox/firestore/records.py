@@ -24,7 +24,11 @@ _BEYOND = "g"
 
 
 class FirestoreRecords:
-    """The records of one database, in `conversation_finalization_records/{kind}/rows`."""
+    """The records of one database: a collection for each kind.
+
+    They lie in `conversation_finalization_records/{kind}/conversation_finalization_rows`; that
+    last name is a collection group of our own, so that its exemption from indexes is, too.
+    """
 
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from google.cloud.firestore_v1 import AsyncClient
+from google.cloud.firestore_v1.services.firestore import async_client
+from google.cloud.firestore_v1.services.firestore.transports import grpc_asyncio
 from google.cloud.firestore_v1.types import firestore
 
 from listen_finalization.domain.job import Instant
@@ -62,6 +65,7 @@ class Rpc:
     """
 
     def __init__(self, client: AsyncClient, shift: Callable[[], int]) -> None:
+        _keep_content_out_of_logs()
         self._client = client
         self._shift = shift
         self._database = client._database_string
@@ -133,6 +137,15 @@ class Rpc:
     def _latest(self, answers: Sequence[Any]) -> Instant:
         read = max(instant_of(answer.read_time) for answer in answers)
         return Instant(read + self._shift())
+
+
+def _keep_content_out_of_logs() -> None:
+    """Stop the client's loggers from writing whole requests, whatever switches them on.
+
+    They do so at DEBUG, which GOOGLE_SDK_PYTHON_LOGGING_SCOPE sets, with a handler of its own.
+    """
+    for module in (async_client, grpc_asyncio):
+        logging.getLogger(module.__name__).setLevel(logging.INFO)
 
 
 def _document(told: Any) -> Document:
