@@ -138,6 +138,8 @@ class Settings:
         about="the Google Cloud project of the database; unset: that of SYNC_TASKS_PROJECT")
     firestore_database: str = setting("LISTEN_FINALIZATION_FIRESTORE_DATABASE", "database",
         default="(default)", about="the Firestore database of jobs and conversations")
+    firestore_emulator: str | None = setting("FIRESTORE_EMULATOR_HOST", "loopback",
+        about="the Firestore emulator of this machine instead of Google's database")
     tasks_emulator: str | None = setting("CLOUD_TASKS_EMULATOR_HOST", "loopback",
         about="a Cloud Tasks server of this machine instead of Google's, for development")
     run_lock_url: str | None = setting("LISTEN_FINALIZATION_RUN_LOCK_URL", "redis_url",

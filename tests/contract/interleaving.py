@@ -48,7 +48,7 @@ class Desk:
         self.losing = False
         self.hook: Callable[[], Awaitable[None]] | None = None
         self._commit, self._read = self.rpc.commit, self.rpc.read
-        self.rpc._latest = lambda _: Instant(clock())  # type: ignore[method-assign]
+        self.rpc._latest = lambda answers: Instant(clock())  # type: ignore[method-assign]
         self.rpc.commit = self.commit  # type: ignore[method-assign]
         self.rpc.read = self.read  # type: ignore[method-assign]
 

@@ -120,7 +120,7 @@ class Process:
         if self._storm.unlucky():
             await asyncio.sleep(self._storm.chance.uniform(0, 0.02))
             if self._storm.unlucky():
-                raise ServiceUnavailable("cut")
+                raise ServiceUnavailable("cut")  # type: ignore[no-untyped-call]
         return await self._read(**asked)
 
     async def commit(self, **asked: Any) -> Any:
@@ -137,7 +137,7 @@ class Process:
             await self._carried_out(act, now, asked)
         if fate == "late":
             self._storm.late.append(asyncio.create_task(self._late(wait, act, now, asked)))
-        raise ServiceUnavailable("cut")
+        raise ServiceUnavailable("cut")  # type: ignore[no-untyped-call]
 
     async def _late(self, wait: float, act: Act, now: int, asked: Any) -> None:
         await asyncio.sleep(wait)
@@ -157,9 +157,8 @@ class Process:
         for _ in range(count):
             if self._storm.chance.random() < 0.25:
                 self._storm.shift += self._storm.pick(_WAITS)
-            self._act = await self._chosen()
             try:
-                self.answers.append(await self.do(self._act))
+                self.answers.append(await self.do(await self._chosen()))
             except (StoreUnavailableError, StoreBusyError, ConversationClosedError) as fault:
                 self.answers.append(type(fault))
 
@@ -195,7 +194,8 @@ class Process:
         owned = job.lease_epoch > 0 and self._storm.chance.random() < 0.6
         offered = dict(of_owner(job, who) if owned else of_others(UID, job, who))
         offered.pop("purge an account", None)
-        return self._storm.pick(list(offered.values()))
+        chosen: Command = self._storm.pick(list(offered.values()))
+        return chosen
 
     async def _job(self, conversation_id: str) -> Job | None:
         if conversation_id in self._known and self._storm.chance.random() < 0.3:

@@ -85,4 +85,6 @@ async def test_contention_again_and_again_with_its_median_time(
 
     assert await stores[0].job_count() == RUNS
     told = (statistics.median(seconds), max(seconds))
-    print(f"\n{CONTENDERS} contenders, {RUNS} runs: median {told[0]:.2f} s, slowest {told[1]:.2f} s")
+    print(
+        f"\n{CONTENDERS} contenders, {RUNS} runs: median {told[0]:.2f} s, slowest {told[1]:.2f} s"
+    )

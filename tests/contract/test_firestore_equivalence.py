@@ -44,7 +44,7 @@ class Production:
         self._clock = clock
         self._store = FirestoreStore(project, POLICY, client=AsyncClient(project=project))
         self._rpc = self._store._rpc
-        self._rpc._latest = lambda _: clock()  # type: ignore[method-assign]
+        self._rpc._latest = lambda answers: clock()  # type: ignore[method-assign]
 
     def apply(self, command: Command) -> Answer:
         answer: Answer = self._wait(self._store.outbox.apply(command))

@@ -118,8 +118,8 @@ class Embedded:
         self._engine.connection.execute("PRAGMA synchronous = OFF")
 
     def apply(self, command: Command) -> Answer:
-        [answer] = self._engine.apply_batch([command])
-        return answer
+        answers: list[Answer] = self._engine.apply_batch([command])
+        return answers[0]
 
     def expected(self, model: Model, command: Command) -> Answer:
         return model.apply(command, self._clock())
@@ -276,7 +276,7 @@ class Equivalence(RuleBasedStateMachine):
 def walk(machine: Callable[[], Equivalence], examples: int, length: int) -> None:
     """Take the machine on random walks, the same ones each time."""
     run_state_machine_as_test(
-        machine,
+        machine,  # type: ignore[arg-type]  # a factory, which it takes as well
         settings=settings(
             max_examples=examples,
             stateful_step_count=length,

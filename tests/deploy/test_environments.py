@@ -35,7 +35,7 @@ LEFT_AT_THEIR_DEFAULTS = frozenset(
         "PROCESSOR",
         "SESSION_LIMIT_SECONDS",
     )
-) | {"CLOUD_TASKS_EMULATOR_HOST"}
+) | {"CLOUD_TASKS_EMULATOR_HOST", "FIRESTORE_EMULATOR_HOST"}
 """What no role is given; `environment` of a service in the settings file adds to it."""
 
 LOCK_URL = {"LISTEN_FINALIZATION_RUN_LOCK_URL": "redis://10.0.0.3:6379/0"}

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
+from fastapi import FastAPI
 
 from listen_finalization.http.serving import uvicorn_settings
 from listen_finalization.processing.protocol import Processor
@@ -21,14 +22,24 @@ from .cloud import Cloud
 async def served(cloud: Cloud, processor: Processor) -> AsyncIterator[Production]:
     """Serve at the worker's port, with the settings of the cloud's processes."""
     settings = Settings.from_environment(cloud.environment())
-    async with await Production.open(settings, Role.ALL, processor=processor) as stack:
-        with socket.create_server(("127.0.0.1", cloud.worker_port)) as listener:
-            server = uvicorn.Server(uvicorn.Config(stack.app, **uvicorn_settings()))
-            running = asyncio.ensure_future(server.serve([listener]))
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
-            try:
-                yield stack
-            finally:
-                server.should_exit = True
-                await running
+    async with (
+        await Production.open(settings, Role.ALL, processor=processor) as stack,
+        serving(stack.app, cloud.worker_port),
+    ):
+        yield stack
+
+
+@asynccontextmanager
+async def serving(app: FastAPI, port: int = 0) -> AsyncIterator[int]:
+    """Serve on loopback, by default at any free port; yields the port."""
+    with socket.create_server(("127.0.0.1", port), backlog=512) as listener:
+        settings = {**uvicorn_settings(), "timeout_graceful_shutdown": 1}
+        server = uvicorn.Server(uvicorn.Config(app, **settings))
+        running = asyncio.ensure_future(server.serve([listener]))
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        try:
+            yield int(listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            await running

@@ -30,6 +30,7 @@ HANDLER = f"{PREFIX}TASKS_HANDLER_URL"
 SCHEDULER = f"{PREFIX}SCHEDULER_SA"
 DATABASE = f"{PREFIX}FIRESTORE_DATABASE"
 EMULATOR = "CLOUD_TASKS_EMULATOR_HOST"
+FIRESTORE = "FIRESTORE_EMULATOR_HOST"
 AUDIENCE = f"{PREFIX}TASKS_OIDC_AUDIENCE"
 INVOKER = f"{PREFIX}TASKS_INVOKER_SA"
 LEASE = f"{PREFIX}LEASE_SECONDS"
@@ -80,7 +81,7 @@ def test_each_field_is_backed_by_exactly_one_setting() -> None:
 
     assert [*BY_FIELD, "given"] == fields
     assert list(SETTINGS) == list(BY_FIELD.values())
-    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 32
+    assert len({one.name for one in SETTINGS}) == len(SETTINGS) == 33
 
 
 @pytest.mark.parametrize(("field", "one"), BY_FIELD.items(), ids=BY_FIELD.keys())
@@ -133,6 +134,7 @@ def test_the_defaults_are_those_of_the_seed_and_the_contract() -> None:
         SCHEDULER: UNSET,
         f"{PREFIX}FIRESTORE_PROJECT": UNSET,
         DATABASE: "(default)",
+        FIRESTORE: UNSET,
         EMULATOR: UNSET,
         LOCK_URL: UNSET,
         LOCK_TTL: "1800",
@@ -528,8 +530,9 @@ def test_plain_http_leads_to_a_worker_only_beside_a_queue_of_this_machine() -> N
 @pytest.mark.parametrize(
     "text", ["tasks.example.com:8123", "127.0.0.1", "http://127.0.0.1:8123", "0.0.0.0:8123", ":1"]
 )
-def test_a_queue_of_another_machine_is_no_emulator(text: str) -> None:
-    assert faults({**PRODUCTION, EMULATOR: text}) == [refused(EMULATOR)]
+@pytest.mark.parametrize("name", [EMULATOR, FIRESTORE])
+def test_a_server_of_another_machine_is_no_emulator(name: str, text: str) -> None:
+    assert faults({**PRODUCTION, name: text}) == [refused(name)]
 
 
 def test_a_scheduler_needs_the_audience_of_the_worker() -> None:

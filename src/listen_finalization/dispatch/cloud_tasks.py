@@ -20,7 +20,11 @@ import google.auth
 import grpc  # type: ignore[import-untyped]
 from google.api_core import exceptions
 from google.cloud import tasks_v2
-from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcAsyncIOTransport
+from google.cloud.tasks_v2.services.cloud_tasks import async_client
+from google.cloud.tasks_v2.services.cloud_tasks.transports import (
+    CloudTasksGrpcAsyncIOTransport,
+    grpc_asyncio,
+)
 
 from listen_finalization.domain.budgets import MAX_DISPATCH_DEADLINE
 from listen_finalization.domain.identity import task_name
@@ -111,6 +115,9 @@ async def open_client(endpoint: str | None = None) -> tasks_v2.CloudTasksAsyncCl
     The default credentials are looked for in a thread, because that reads files and may ask the
     metadata server. A token is refreshed in gRPC's own thread, never on the event loop.
     """
+    # They write whole requests at DEBUG, with a handler that google-api-core puts on them itself.
+    for module in (async_client, grpc_asyncio):
+        logging.getLogger(module.__name__).setLevel(logging.INFO)
     if endpoint is None:
         credentials, _ = await asyncio.to_thread(google.auth.default, scopes=_SCOPES)
         return tasks_v2.CloudTasksAsyncClient(credentials=credentials)

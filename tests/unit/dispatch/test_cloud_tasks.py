@@ -382,3 +382,31 @@ async def test_the_default_credentials_are_looked_for_off_the_event_loop(
     assert where and where[0] is not threading.main_thread()
     assert client.api_endpoint == "cloudtasks.googleapis.com"
     await client.transport.close()  # type: ignore[no-untyped-call]
+
+
+class Everything(logging.Handler):
+    """Keeps whole records, what the client hides in extra fields included."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(repr(record.__dict__))
+
+
+async def test_no_request_is_logged_where_the_clients_own_logging_is_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scope, handler = logging.getLogger("google"), Everything()
+    monkeypatch.setattr(scope, "level", logging.DEBUG)
+    monkeypatch.setattr(scope, "handlers", [handler])
+    scope.manager._clear_cache()  # type: ignore[attr-defined]
+    async with desk(paused=True) as at:
+        assert await at.dispatcher.hand_over(a_job()) is True
+        assert [told for told in handler.told if INVOKER in told] == []
+        module = "google.cloud.tasks_v2.services.cloud_tasks.transports.grpc_asyncio"
+        logging.getLogger(module).setLevel(logging.DEBUG)
+        assert await at.dispatcher.hand_over(a_job(2)) is True
+        assert [told for told in handler.told if INVOKER in told] != []
+    scope.manager._clear_cache()  # type: ignore[attr-defined]
