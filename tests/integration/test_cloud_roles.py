@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from listen_finalization.domain.codes import Outcome, Status
+from listen_finalization.domain.codes import FailureCode, Outcome, Status
 from listen_finalization.testing.redis_server import RedisServer
 
 from .cloud import ATTEMPTS, Cloud
@@ -45,3 +46,28 @@ async def test_a_conversation_is_finalized_by_an_api_and_a_worker_in_processes_o
         check_tables(await cloud.tables(), max_attempts=ATTEMPTS, calls=cloud.calls())
         assert [await api.end(), await worker.end()] == [0, 0]
         assert "Traceback" not in cloud.stderr.read_text("utf-8")
+
+
+@pytest.mark.timeout(120)
+async def test_a_worker_that_is_told_to_stop_answers_its_delivery_and_gives_the_attempt_back(
+    tmp_path: Path, firestore_host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
+    grace = {"LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS": "1"}
+    async with Cloud(tmp_path, firestore_host, delay=30, **grace) as cloud:
+        api, worker = await cloud.start("api"), await cloud.start("worker")
+        await cloud.talk("c1")
+        await cloud.finalize(api, "c1")
+        async with asyncio.timeout(20):
+            while not cloud.calls():  # noqa: ASYNC110 - seen from outside
+                await asyncio.sleep(0.05)
+        [job] = await cloud.jobs()
+        assert job.status is Status.LEASED
+
+        assert await worker.end() == 0
+
+        [job] = await cloud.jobs()
+        assert (job.status, job.attempt_count, job.releases) == (Status.QUEUED, 0, 1)
+        assert job.failure_code is FailureCode.SHUTDOWN
+        # The delivery was told: what was cut off instead would be logged as a fault by the server.
+        assert "CancelledError" not in cloud.stderr.read_text("utf-8")

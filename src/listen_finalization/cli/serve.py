@@ -44,8 +44,9 @@ def serve(role: str, host: str, port: int) -> None:
     all     everything in one process
 
     Settings come from the environment; `check` shows them. JSON logs go to stderr. SIGINT or
-    SIGTERM stops it: requests get 5 s, runs LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS; a second
-    signal forces it. One machine without Google Cloud is served by `up`.
+    SIGTERM stops it: requests get 5 s and, at the same time, runs
+    LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS; a second signal forces it. One machine without
+    Google Cloud is served by `up`.
     """
     settings = Settings.from_environment(os.environ)
     if settings.dispatch_mode is DispatchMode.EMBEDDED:

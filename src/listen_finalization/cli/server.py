@@ -33,6 +33,10 @@ class Serving(Protocol):
         """Whether this process must end because its store cannot be trusted."""
         ...
 
+    async def drain(self) -> None:
+        """Take no new run, and end those under way within the grace time. May be called again."""
+        ...
+
     async def __aenter__(self) -> Any: ...
 
     async def __aexit__(self, *_: object) -> None: ...
@@ -41,7 +45,9 @@ class Serving(Protocol):
 async def serve_stack(stack: Serving, opened: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until a signal; `ready` is called once requests are answered.
 
-    Raises `StoreBrokenError` when the process must end for its store's sake (contract 16).
+    At the signal the runs are drained beside the requests: a delivery is a request that waits for
+    its run, so that one after the other would cost both times. Raises `StoreBrokenError` when the
+    process must end for its store's sake (contract 16).
     """
     waiting = [ready]
 
@@ -55,17 +61,19 @@ async def serve_stack(stack: Serving, opened: socket.socket, ready: Callable[[],
     server = uvicorn.Server(config)
     # uvicorn raises a captured signal again, which would end the process before the stack drained.
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
-    with _stopped_by_signals(server):
+    draining: list[asyncio.Task[None]] = []
+    with _stopped_by_signals(server, lambda: draining.append(asyncio.ensure_future(stack.drain()))):
         async with stack:
             await server.serve(sockets=[opened])
             # Asked before the store closes: the last one to close a WAL takes its file away.
             broken = stack.broken
+            await asyncio.gather(*draining)
     if broken:
         raise StoreBrokenError
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+def _stopped_by_signals(server: uvicorn.Server, drain: Callable[[], None]) -> Iterator[None]:
     """Let the first signal stop the server and a second one end the process at once.
 
     What a forced end leaves is what a crash leaves: leases that the next process takes over.
@@ -77,6 +85,7 @@ def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
             _LOG.warning("forced to end: open runs are taken over at the next start")
             os._exit(128 + number)
         server.should_exit = True
+        drain()
         _LOG.warning("stopping: requests end, then runs; a second signal forces it")
 
     for number in STOPPING:

@@ -27,8 +27,9 @@ def up(data: str | None, host: str, port: int, expose: bool, no_token: bool, uid
 
     Prints the addresses and a user token for curl to stdout, JSON logs to stderr. User tokens are
     signed by a key in the data directory, and requests are plain HTTP: meant for one machine.
-    SIGINT or SIGTERM stops it: requests get 5 s, runs LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS;
-    a second signal forces it. It exits with 3 when its store breaks, so that it is started anew.
+    SIGINT or SIGTERM stops it: requests get 5 s and, at the same time, runs
+    LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS; a second signal forces it. It exits with 3 when its
+    store breaks, so that it is started anew.
     """
     settings = embedded_settings(data)
     if not (expose or loopback(host)):

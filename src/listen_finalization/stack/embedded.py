@@ -138,10 +138,14 @@ class Stack:
         self._rounds.start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def drain(self) -> None:
+        """Deliver nothing more, take no new run, and end those under way. May be called again."""
         await self.dispatcher.stop()
         await self._rounds.stop()
         await self.runs.drain()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.drain()
         await self.dispatcher.landed()
         await self.runs.__aexit__(None, None, None)
         self.registry.close()

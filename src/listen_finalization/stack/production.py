@@ -211,9 +211,15 @@ class Production:
             self._rounds.start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def drain(self) -> None:
+        """Hold no further round, take no new run, and end those under way. May be called again."""
         if self._rounds is not None:
             await self._rounds.stop()
+        if self.runs is not None:
+            await self.runs.drain()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.drain()
         if self.runs is not None:
             await self.runs.__aexit__(None, None, None)
         await self._keys.aclose()
