@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from integration.invariants import Rows, Tables
 from listen_finalization.domain.codes import EffectCode, FailureCode, RefusalCode
 from listen_finalization.domain.identity import job_id
 from listen_finalization.domain.job import Job
@@ -17,12 +18,12 @@ _OVER = ("completed", "failed")
 
 async def all_checks(house: House, *, faults: bool = False) -> None:
     """Check a house that has settled; `faults` says that the case broke something on purpose."""
-    jobs = await house.jobs()
+    jobs, tables = await house.jobs(), await house.ground.tables()
     one_row_per_revision(house, jobs)
-    terminal_together(house, jobs)
-    effects_once(house, jobs)
-    all_can_be_found(house)
-    no_canary(house)
+    terminal_together(jobs, tables.conversations)
+    effects_once(house, jobs, tables)
+    all_can_be_found(jobs)
+    no_canary(house, repr(await house.ground.own()), jobs)
     if not faults:
         no_unhandled_exception(house)
 
@@ -40,56 +41,46 @@ def one_row_per_revision(house: House, jobs: list[Job]) -> None:
         assert marks == sorted(marks)
 
 
-def terminal_together(house: House, jobs: list[Job]) -> None:
+def terminal_together(jobs: list[Job], conversations: Rows) -> None:
     """2. A conversation and the job that it names end together; earlier revisions are over."""
     by_id = {job.job_id: job for job in jobs}
-    columns = "uid, conversation_id, status, discarded, deleted, finalization_job_id"
-    for uid, key, status, discarded, deleted, named in house.sql(
-        f"SELECT {columns} FROM conversations"
-    ):
-        job = by_id.get(named)
-        if job is not None and not deleted:
-            assert job.terminal is bool(status in _OVER or discarded)
+    for row in conversations:
+        job = by_id.get(row["finalization_job_id"])
+        if job is not None and not row["deleted"]:
+            assert job.terminal is bool(row["status"] in _OVER or row["discarded"])
+        place = (row["uid"], row["conversation_id"])
         for other in jobs:
-            if (other.uid, other.conversation_id) == (uid, key) and other is not job:
+            if (other.uid, other.conversation_id) == place and other is not job:
                 assert other.terminal
-        if status == "processing" and not deleted:
+        if row["status"] == "processing" and not row["deleted"]:
             assert job is not None
 
 
-def effects_once(house: House, jobs: list[Job]) -> None:
+def effects_once(house: House, jobs: list[Job], tables: Tables) -> None:
     """3. Effects happen once for a revision; a run that repeats costs an attempt (17.7)."""
-    memories = house.sql("SELECT uid, conversation_id, text FROM memories")
+    memories = [(row["uid"], row["conversation_id"], row["text"]) for row in tables.memories]
     assert len(memories) == len(set(memories))
-    assert not house.sql(
-        "SELECT job_id FROM step_results WHERE job_id NOT IN (SELECT job_id FROM"
-        " conversation_finalization_jobs WHERE status NOT IN ('completed', 'dead_letter'))"
-    )
-    limit = house.stack.settings.tasks_max_attempts
+    still_open = {job.job_id for job in jobs if not job.terminal}
+    assert {row["job_id"] for row in tables.results} <= still_open
+    limit = house.site.settings.tasks_max_attempts
     for key, runs in house.processor.runs.items():
         mine = [job for job in jobs if job.conversation_id == key or key == "photos"]
         assert runs <= sum(limit * (1 + job.replay_count) + job.releases for job in mine)
 
 
-def all_can_be_found(house: House) -> None:
+def all_can_be_found(jobs: list[Job]) -> None:
     """4. Every open row that does not wait for keys has a due time."""
-    assert not house.sql(
-        "SELECT job_id FROM conversation_finalization_jobs WHERE reconcile_after_at IS NULL"
-        " AND status IN ('queued', 'leased')"
-    )
+    for job in jobs:
+        assert job.status not in ("queued", "leased") or job.reconcile_after_at is not None
 
 
-def no_canary(house: House) -> None:
+def no_canary(house: House, own: str, jobs: list[Job]) -> None:
     """5. Nothing that was said is in an answer, a log line or a row; codes are closed."""
-    for place in (house.told, house.watch.lines, [house.rows()]):
+    for place in (house.told, house.watch.lines, [own]):
         assert not [text for text in place if CANARY in text]
     token = re.compile(r"eyJ[A-Za-z0-9_-]{10,}\.")
     assert not [line for line in [*house.told, *house.watch.lines] if token.search(line)]
-    told = house.sql(
-        "SELECT DISTINCT failure_code FROM conversation_finalization_jobs"
-        " WHERE failure_code IS NOT NULL"
-    )
-    assert {code for (code,) in told} <= _KNOWN
+    assert {job.failure_code for job in jobs if job.failure_code is not None} <= _KNOWN
 
 
 def no_unhandled_exception(house: House) -> None:

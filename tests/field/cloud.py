@@ -8,19 +8,18 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 
-from integration.invariants import Marks, check
+from integration.invariants import Marks, check_tables
 from listen_finalization.auth.issuer import LocalIssuer
 from listen_finalization.auth.policy import PolicyName, TokenPolicy
 from listen_finalization.auth.sources import StaticKeySource
 from listen_finalization.auth.verifier import TokenVerifier
-from listen_finalization.domain.job import Job
+from listen_finalization.domain.job import Instant, Job
 from listen_finalization.domain.policy import Policy
 from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.http.tasks import WorkerRoute
@@ -29,6 +28,8 @@ from listen_finalization.settings import RUN_PATH
 from listen_finalization.testing.clock import FakeClock
 from listen_finalization.testing.processor import FakeProcessor
 from listen_finalization.testing.workshop import UID, Workshop
+
+from .ground import Ground
 
 AUDIENCE = f"https://finalizer.example.com{RUN_PATH}"
 INVOKER = "tasks-invoker@omi-prod.iam.gserviceaccount.com"
@@ -40,6 +41,12 @@ STALE = 300
 @cache
 def google_key() -> RSAPrivateKey:
     return generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@cache
+def users() -> LocalIssuer:
+    """The issuer of customers' tokens."""
+    return LocalIssuer(generate_private_key(public_exponent=65537, key_size=2048))
 
 
 def claims(**changes: Any) -> dict[str, Any]:
@@ -63,15 +70,15 @@ def signed(told: dict[str, Any], *, kid: str = KID) -> str:
 
 
 class Cloud:
-    """The application in cloud mode over one file; deliveries are made by hand."""
+    """The application in cloud mode over one store; deliveries are made by hand."""
 
-    def __init__(self, workshop: Workshop, clock: FakeClock) -> None:
+    def __init__(self, workshop: Workshop, ground: Ground, clock: FakeClock) -> None:
         self.workshop = workshop
+        self.ground = ground
         self.clock = clock
         self.marks = Marks()
         self.statuses: Counter[int] = Counter()
         self.told: list[str] = []
-        self.users = LocalIssuer.open(workshop.directory, "users")
         self.fetches: list[str] = []
         self.app = build_app(self._services())
         self.http = httpx.AsyncClient(
@@ -79,14 +86,14 @@ class Cloud:
         )
 
     def _services(self) -> Services:
-        users = TokenPolicy.local_users(PROJECT)
+        customers = TokenPolicy.local_users(PROJECT)
         google = TokenPolicy.google(PolicyName.TASKS, AUDIENCE, email=INVOKER)
         keys = StaticKeySource({KID: google_key().public_key()})
         workshop = self.workshop
         return Services(
             signals=workshop.signals,
             customers=CustomerServices(
-                verifier=TokenVerifier(users, self.users.key_source()),
+                verifier=TokenVerifier(customers, users().key_source()),
                 admission=workshop.admission,
                 outbox=workshop.outbox,
                 max_attempts=workshop.policy.max_attempts,
@@ -96,7 +103,7 @@ class Cloud:
         )
 
     def user(self, uid: str = UID) -> str:
-        return self.users.mint_user_token(uid, PROJECT)
+        return users().mint_user_token(uid, PROJECT)
 
     async def finalize(self, key: str = "c1") -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.user()}"}
@@ -149,7 +156,7 @@ class Cloud:
         answer = await self.http.post(RUN_PATH + query, json=body, headers=headers)
         self.statuses[answer.status_code] += 1
         self.told.append(answer.text)
-        self.look()
+        await self.look()
         return answer
 
     async def reconcile(self) -> Round:
@@ -163,33 +170,40 @@ class Cloud:
             monotonic=self.clock.monotonic,
         )
         done = await reconciler.run_once(force=True)
-        self.look()
+        await self.look()
         return done
 
-    def look(self) -> None:
-        self.marks.look(self.workshop.directory / "listen.db")
+    async def now(self) -> Instant:
+        """Return the store's own time."""
+        return (await self.workshop.outbox.due(1)).now
 
-    def checks(self, *, settled: bool = True) -> None:
+    async def look(self) -> None:
+        self.marks.see(await self.ground.jobs())
+
+    async def checks(self, *, settled: bool = True) -> None:
         """Check what holds after every case."""
-        self.look()
-        processor = self.workshop.processor
-        check(
-            self.workshop.directory / "listen.db",
-            max_attempts=self.workshop.policy.max_attempts,
-            calls=processor.calls,
-            settled=settled,
-        )
+        tables = await self.ground.tables()
+        self.marks.see(tables.jobs)
+        calls, limit = self.workshop.processor.calls, self.workshop.policy.max_attempts
+        check_tables(tables, max_attempts=limit, calls=calls, settled=settled)
         assert not [text for text in self.told if "We ship" in text]
 
 
 @asynccontextmanager
 async def cloud(
-    directory: Path, processor: FakeProcessor | None = None, **options: Any
+    ground: Ground,
+    processor: FakeProcessor | None = None,
+    *,
+    policy: Policy | None = None,
+    **options: Any,
 ) -> AsyncIterator[Cloud]:
-    clock = FakeClock()
-    chosen = {"policy": Policy(), "clock": clock, **options}
-    async with Workshop(directory, processor, **chosen) as workshop:
-        made = Cloud(workshop, clock)
+    """Open a worker, with a store and a clock of its own, on what others may have begun."""
+    clock, policy = FakeClock(), policy or Policy()
+    async with (
+        ground.store(policy, clock) as store,
+        Workshop(ground.directory, processor, store=store, policy=policy, **options) as workshop,
+    ):
+        made = Cloud(workshop, ground, clock)
         try:
             yield made
         finally:

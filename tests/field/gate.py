@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from integration.invariants import rows_of
 from listen_finalization.observe.signals import Event
 
 from .cloud import Cloud, claims, cloud, signed
+from .ground import Ground, traces
 
-TABLES = ("conversation_finalization_jobs", "conversations", "records")
 TASK_HEADERS = {
     "X-CloudTasks-QueueName": "conversation-finalization",
     "X-CloudTasks-TaskName": "task",
@@ -27,7 +25,7 @@ def bearer(**changes: Any) -> dict[str, str]:
 
 
 async def refused(
-    directory: Path,
+    ground: Ground,
     headers: dict[str, str] | list[tuple[str, str]],
     status: int,
     reason: str | None = None,
@@ -35,28 +33,28 @@ async def refused(
     query: str = "",
 ) -> None:
     """A delivery with these headers is refused, changes nothing, and the genuine one works."""
-    async with cloud(directory) as here:
+    async with cloud(ground) as here:
         job = await here.admitted()
-        before = traces(here)
+        before = await traces(ground)
         pairs = list(headers.items()) if isinstance(headers, dict) else headers
         answer = await here.request(job, [*TASK_HEADERS.items(), *pairs], query=query)
         told = answer.json()
         assert (answer.status_code, told["status"]) == (status, "refused"), told
         if reason is not None:
             assert told["code"] == reason
-        assert traces(here) == before
+        assert await traces(ground) == before
         assert here.workshop.processor.count() == 0
         assert here.workshop.signals.count(Event.TOKEN_REFUSED, told["code"]) == 1
         await genuine(here, job)
 
 
-async def passed(directory: Path, headers: dict[str, str]) -> None:
+async def passed(ground: Ground, headers: dict[str, str]) -> None:
     """A delivery with these headers runs the job."""
-    async with cloud(directory) as here:
+    async with cloud(ground) as here:
         job = await here.admitted()
         answer = await here.request(job, headers)
         assert (answer.status_code, answer.json()["status"]) == (200, "completed"), answer.text
-        here.checks()
+        await here.checks()
 
 
 async def genuine(here: Cloud, job: Any) -> None:
@@ -64,9 +62,4 @@ async def genuine(here: Cloud, job: Any) -> None:
     ended = await here.workshop.job(job)
     assert (ended.lease_epoch, ended.attempt_count, ended.dispatch_generation) == (1, 1, 1)
     assert ended.last_task_retry == 0
-    here.checks()
-
-
-def traces(here: Cloud) -> list[Any]:
-    path = here.workshop.directory / "listen.db"
-    return [rows_of(path, table) for table in TABLES]
+    await here.checks()

@@ -1,32 +1,27 @@
-"""The embedded stack in a directory of its own, watched from outside by a test."""
+"""The product in a process, over either store, watched from outside by a test."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
-import socket
-import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
-from listen_finalization.auth.issuer import LocalIssuer
-from listen_finalization.domain.budgets import DispatchMode
+from integration.in_process import listening, serving
 from listen_finalization.domain.content import Enrichment, Memory, Segment
 from listen_finalization.domain.job import Job
-from listen_finalization.http.serving import hush, uvicorn_settings
+from listen_finalization.http.serving import hush
 from listen_finalization.processing.protocol import Request
-from listen_finalization.settings import RUN_PATH, Settings
-from listen_finalization.stack import Stack
-from listen_finalization.stack.embedded import LOCAL_AUDIENCE, LOCAL_INVOKER
+from listen_finalization.settings import RUN_PATH
+
+from .ground import Ground, all_jobs
+from .site import Site, open_site
 
 CANARY = "canary-5b1e77"
 UID = "ada"
@@ -75,45 +70,31 @@ class Watch(logging.Handler):
 
 
 class House:
-    """One stack; answers and log lines are kept for the checks after a case."""
+    """One process of the product; answers and log lines are kept for the checks after a case."""
 
-    def __init__(self, directory: Path, processor: Scripted, **settings: Any) -> None:
-        chosen: dict[str, Any] = {
-            "backoff_seconds": 0.05,
-            "backoff_limit_seconds": 0.2,
-            "tasks_max_attempts": 3,
-            **settings,
-        }
-        self.directory = directory
+    def __init__(self, ground: Ground, processor: Scripted, site: Site) -> None:
+        self.ground = ground
         self.processor = processor
-        self.stack = Stack(
-            Settings(
-                dispatch_mode=DispatchMode.EMBEDDED,
-                data_dir=directory,
-                firebase_project="house",
-                **chosen,
-            ),
-            processor=processor,
-        )
-        self.outbox = self.stack.store.outbox
-        self.conversations = self.stack.store.conversations
+        self.site = site
+        self.outbox = site.store.outbox
+        self.conversations = site.store.conversations
+        self.signals = site.signals
         self.watch = Watch()
         self.told: list[str] = []
         self.statuses: Counter[int] = Counter()
         self.high: dict[str, tuple[int, int]] = {}
-        self._tasks = LocalIssuer.open(directory, "tasks")
 
     def token(self, uid: str = UID) -> str:
-        return f"Bearer {self.stack.user_token(uid)}"
+        return f"Bearer {self.site.user_token(uid)}"
 
     def task_token(self) -> str:
-        return f"Bearer {self._tasks.mint_task_token(LOCAL_AUDIENCE, LOCAL_INVOKER)}"
+        return f"Bearer {self.site.task_token()}"
 
     @asynccontextmanager
     async def client(self, uid: str = UID) -> AsyncIterator[httpx.AsyncClient]:
         """Ask as a user; answers are kept, except the record, which is content."""
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.stack.app),
+            transport=httpx.ASGITransport(self.site.app),
             base_url="https://house.example",
             headers={"Authorization": self.token(uid)},
             event_hooks={"response": [self._keep]},
@@ -135,7 +116,7 @@ class House:
             "Authorization": self.task_token(),
             "X-CloudTasks-TaskRetryCount": str(retry),
         }
-        transport = httpx.ASGITransport(self.stack.app)
+        transport = httpx.ASGITransport(self.site.app)
         async with httpx.AsyncClient(transport=transport, base_url="https://w.example") as client:
             answer = await client.post(RUN_PATH, content=body or task, headers=headers)
         self.told.append(f"{answer.headers} {answer.text}")
@@ -147,14 +128,7 @@ class House:
         await self.conversations.append(uid, key, [said], byok=byok)
 
     async def jobs(self) -> list[Job]:
-        found: list[Job] = []
-        cursor = None
-        while True:
-            page = await self.outbox.list(limit=500, cursor=cursor)
-            found += page.jobs
-            cursor = page.cursor
-            if cursor is None:
-                return found
+        return await all_jobs(self.outbox)
 
     async def job_of(self, key: str, uid: str = UID) -> Job:
         record = await self.conversations.find(uid, key)
@@ -176,34 +150,21 @@ class House:
 
         await self.until(quiet, limit)
 
-    def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        """Run SQL as another part of the application would, in a connection of its own."""
-        with contextlib.closing(sqlite3.connect(self.directory / "listen.db", timeout=10)) as held:
-            found = held.execute(statement, values).fetchall()
-            held.commit()
-        return found
+    async def record(self, key: str, uid: str = UID) -> dict[str, Any]:
+        """Return the conversation with its record as its owner sees it."""
+        return await self.site.record(uid, key)
 
-    def rows(self) -> str:
-        """Return all that is stored outside the conversations themselves."""
-        jobs = self.sql("SELECT * FROM conversation_finalization_jobs ORDER BY job_id")
-        return repr((jobs, self.sql("SELECT * FROM records ORDER BY kind, key")))
-
-    def conversation_rows(self) -> list[tuple[Any, ...]]:
-        return self.sql("SELECT * FROM conversations ORDER BY uid, conversation_id")
+    async def delete(self, key: str, uid: str = UID) -> None:
+        """Delete the conversation as its owner does."""
+        await self.site.delete(uid, key)
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[int]:
-        """Serve the stack with uvicorn on a free port of loopback, and yield the port."""
+        """Serve on a free port of loopback, and yield the port."""
         hush()
-        with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-            settings = {**uvicorn_settings(), "timeout_graceful_shutdown": 1}
-            server = uvicorn.Server(uvicorn.Config(self.stack.app, **settings))
-            serving = asyncio.ensure_future(server.serve([listener]))
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
+        listener = listening()
+        async with serving(self.site.app, listener):
             yield int(listener.getsockname()[1])
-            server.should_exit = True
-            await serving
 
 
 def _is_record(path: str) -> bool:
@@ -212,21 +173,29 @@ def _is_record(path: str) -> bool:
 
 @asynccontextmanager
 async def house(
-    directory: Path, processor: Scripted | None = None, *, running: bool = True, **settings: Any
+    ground: Ground, processor: Scripted | None = None, *, running: bool = True, **settings: Any
 ) -> AsyncIterator[House]:
     """Open a house; not `running`, nobody dispatches and deliveries are the test's own."""
-    made = House(directory, processor or Scripted(), **settings)
+    processor = processor or Scripted()
+    chosen: dict[str, Any] = {
+        "backoff_seconds": 0.05,
+        "backoff_limit_seconds": 0.2,
+        "tasks_max_attempts": 3,
+        **settings,
+    }
+    made = House(ground, processor, await open_site(ground, processor, chosen))
     root = logging.getLogger()
     before = root.level
     root.addHandler(made.watch)
     root.setLevel(logging.DEBUG)
+    logging.getLogger("grpc._cython.cygrpc").setLevel(logging.INFO)  # a line for every call
     try:
         if running:
-            await made.stack.__aenter__()
+            await made.site.start()
         yield made
     finally:
-        for held in made.processor.holds.values():
+        for held in processor.holds.values():
             held.set()
-        await made.stack.__aexit__(None, None, None)
+        await made.site.close()
         root.removeHandler(made.watch)
         root.setLevel(before)

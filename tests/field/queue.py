@@ -8,11 +8,12 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import uvicorn
+from fastapi.responses import PlainTextResponse
 from google.cloud import tasks_v2
 
 from listen_finalization.auth.keys import HttpKeySource
@@ -28,7 +29,12 @@ from listen_finalization.testing.cloud_tasks import CloudTasksServer
 from listen_finalization.testing.processor import FakeProcessor
 
 from .cloud import AUDIENCE, INVOKER, Cloud, cloud, google_key
+from .ground import Ground
 
+EVERY_SECOND: dict[str, Any] = {
+    "min_backoff": timedelta(seconds=1),
+    "max_backoff": timedelta(seconds=1),
+}
 QUEUE = "projects/omi-prod/locations/here/queues/conversation-finalization"
 
 
@@ -43,8 +49,11 @@ class Delivered:
 class Queued:
     """A cloud whose hand-overs go to a real queue; `queue_clock` is the queue's alone."""
 
-    def __init__(self, cloud: Cloud, server: CloudTasksServer, queue_clock: FakeClock) -> None:
+    def __init__(
+        self, cloud: Cloud, server: CloudTasksServer, queue_clock: FakeClock, *, turned_away: int
+    ) -> None:
         self.cloud = cloud
+        self._turned_away = turned_away
         self.server = server
         self.queue_clock = queue_clock
         self.answers: list[Delivered] = []
@@ -66,8 +75,15 @@ class Queued:
             await self._changed.wait_for(lambda: len(self.answers) >= count)
         return self.answers
 
+    async def spent(self) -> list[Delivered]:
+        """Let time pass in the queue until it has no task; return what was answered."""
+        async with asyncio.timeout(20):
+            while await self.names():
+                self.pass_in_queue(1)
+        return self.answers
+
     def noting(self, app: Any) -> Any:
-        """Wrap the worker so that every delivery that it answers is noted."""
+        """Wrap the worker so that every delivery is noted, and the first are turned away."""
 
         async def noted(scope: Any, receive: Any, send: Any) -> None:
             async def told(message: Any) -> None:
@@ -79,28 +95,37 @@ class Queued:
                         self._changed.notify_all()
                 await send(message)
 
-            await app(scope, receive, told if scope["type"] == "http" else send)
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+            elif len(self.answers) < self._turned_away:
+                await PlainTextResponse("no instance", 503)(scope, receive, told)
+            else:
+                await app(scope, receive, told)
 
         return noted
 
 
 @asynccontextmanager
 async def queued(
-    directory: Path,
+    ground: Ground,
     processor: FakeProcessor,
     *,
     deadline: float = 1800,
     reachable: asyncio.Event | None = None,
+    turned_away: int = 0,
     **retry: Any,
 ) -> AsyncIterator[Queued]:
-    """Serve the worker at once, or once `reachable` is set: until then connections are refused."""
+    """Serve the worker at once, or once `reachable` is set: until then connections are refused.
+
+    The platform answers 503 to the first `turned_away` deliveries in the worker's place.
+    """
     queue_clock = FakeClock()
     async with (
         CloudTasksServer(clock=queue_clock, key=google_key()) as server,
-        cloud(directory, processor) as here,
+        cloud(ground, processor) as here,
         httpx.AsyncClient() as http,
     ):
-        made = Queued(here, server, queue_clock)
+        made = Queued(here, server, queue_clock, turned_away=turned_away)
         made.client = await open_client(server.address)
         await made.client.update_queue(
             queue=tasks_v2.Queue(name=QUEUE, retry_config=tasks_v2.RetryConfig(**retry))

@@ -12,6 +12,7 @@ from listen_finalization.testing.workshop import Workshop
 
 from .checks import all_checks
 from .cloud import STALE, cloud
+from .ground import FileGround, Ground
 from .house import house
 
 
@@ -25,8 +26,8 @@ class DiesAtHandOver:
 
 
 @pytest.mark.parametrize("helper", ["repeat", "reconciler"])
-async def test_both_repeats_name_the_same_job_which_runs_once(helper: str, tmp_path: Path) -> None:
-    async with cloud(tmp_path) as here:
+async def test_both_repeats_name_the_same_job_which_runs_once(helper: str, ground: Ground) -> None:
+    async with cloud(ground) as here:
         await here.workshop.spoken()
         admission = here.workshop.admission
         living, admission._dispatcher = admission._dispatcher, DiesAtHandOver()
@@ -54,17 +55,19 @@ async def test_both_repeats_name_the_same_job_which_runs_once(helper: str, tmp_p
         ended = await here.workshop.job(job)
         assert (ended.outcome, ended.finalization_revision, ended.lease_epoch) == ("success", 1, 1)
         assert here.workshop.processor.count() == 2
-        here.checks()
+        await here.checks()
 
 
-async def test_the_embedded_mode_needs_neither_repeat_nor_reconciler(tmp_path: Path) -> None:
+async def test_the_embedded_mode_needs_neither_repeat_nor_reconciler(
+    file_ground: FileGround,
+) -> None:
     """A committed row is the hand-over: the next process of the directory runs it."""
-    async with house(tmp_path, running=False) as first:
+    async with house(file_ground, running=False) as first:
         await first.spoken("c1")
         async with first.client() as client:
             answer = await client.post("/v1/conversations/c1/finalize")
         job_id = answer.json()["job_id"]
-    async with house(tmp_path) as second:
+    async with house(file_ground) as second:
         await second.settled()
         async with second.client() as client:
             again = await client.post("/v1/conversations/c1/finalize")

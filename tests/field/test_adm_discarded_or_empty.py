@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from .checks import all_checks, problem
-from .house import Scripted, house
+from .ground import Ground
+from .house import UID, Scripted, house
 
 
 @pytest.mark.parametrize("force", [False, True])
-async def test_nothing_empty_or_discarded_is_touched(tmp_path: Path, force: bool) -> None:
-    async with house(tmp_path) as home, home.client() as client:
+async def test_nothing_empty_or_discarded_is_touched(ground: Ground, force: bool) -> None:
+    async with house(ground) as home, home.client() as client:
         await home.conversations.append("ada", "empty", [])
         await home.spoken("away")
-        home.sql("UPDATE conversations SET discarded = 1 WHERE conversation_id = 'away'")
-        before = home.conversation_rows()
+        await ground.set_conversation(UID, "away", {"discarded": True})
+        before = await ground.conversations()
         body = {"force_process": force}
         empty = await client.post("/v1/conversations/empty/finalize", json=body)
         away = await client.post("/v1/conversations/away/finalize", json=body)
         problem(empty, 409, "conversation-empty")
         problem(away, 409, "conversation-discarded")
-        assert home.conversation_rows() == before
+        assert await ground.conversations() == before
         assert not await home.jobs()
         assert not home.processor.runs
         status = await client.get("/v1/conversations/away/finalization")
@@ -32,13 +31,13 @@ async def test_nothing_empty_or_discarded_is_touched(tmp_path: Path, force: bool
 
 
 @pytest.mark.parametrize("force", [False, True])
-async def test_photos_alone_are_content(tmp_path: Path, force: bool) -> None:
-    async with house(tmp_path) as home, home.client() as client:
+async def test_photos_alone_are_content(ground: Ground, force: bool) -> None:
+    async with house(ground) as home, home.client() as client:
         await home.conversations.append("ada", "c1", [], photos=2)
         answer = await client.post("/v1/conversations/c1/finalize", json={"force_process": force})
         assert answer.json()["conversation"]["status"] == "processing"
         await home.settled()
-        record = (await client.get("/v1/conversations/c1")).json()
+        record = await home.record("c1")
         assert record["conversation"]["status"] == "completed"
         assert record["structured"]["title"] == "About photos"
         assert home.processor.runs["photos"] == 1
@@ -47,15 +46,15 @@ async def test_photos_alone_are_content(tmp_path: Path, force: bool) -> None:
 
 @pytest.mark.parametrize("force", [False, True])
 async def test_a_run_that_discards_ends_terminal_within_one_run(
-    tmp_path: Path, force: bool
+    ground: Ground, force: bool
 ) -> None:
     processor = Scripted()
     processor.discards.add("c1")
-    async with house(tmp_path, processor) as home, home.client() as client:
+    async with house(ground, processor) as home, home.client() as client:
         await home.spoken("c1")
         await client.post("/v1/conversations/c1/finalize", json={"force_process": force})
         await home.settled()
-        told = (await client.get("/v1/conversations/c1")).json()
+        told = await home.record("c1")
         discarded = not force
         assert told["conversation"] == {
             "id": "c1",

@@ -7,14 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
+from google.api_core.exceptions import PermissionDenied
+from google.cloud.firestore_v1.services.firestore.async_client import FirestoreAsyncClient
 
 from listen_finalization.outbox.commands import CommandWriter
 
 from .checks import all_checks, problem
+from .ground import FileGround, Ground, ProjectGround
 from .house import House, house
 
 PATH = "/v1/conversations/c1/finalize"
@@ -49,6 +51,24 @@ store = SqliteStore(Path(sys.argv[1]), Policy(handover=0))
 asyncio.run(store.outbox.apply(Admit("ada", "c1", context={"title": "A"})))
 """
 
+_KILLED_THERE = """
+import asyncio, os, signal, sys
+from listen_finalization.domain.commands import Admit
+from listen_finalization.domain.policy import Policy
+from listen_finalization.outbox.firestore import FirestoreStore
+from listen_finalization.outbox.firestore.rpc import Rpc
+
+where = sys.argv[2]
+commit = Rpc.commit
+async def committed(self, writes):
+    if where == "after commit":
+        await commit(self, writes)
+    os.kill(os.getpid(), signal.SIGKILL)
+Rpc.commit = committed
+store = FirestoreStore(sys.argv[1], Policy())
+asyncio.run(store.outbox.apply(Admit("ada", "c1", context={"title": "A"})))
+"""
+
 
 @contextmanager
 def failing(where: str, code: int) -> Iterator[None]:
@@ -70,10 +90,9 @@ def failing(where: str, code: int) -> Iterator[None]:
 
 
 async def nothing_happened(home: House) -> None:
-    found = home.sql(
-        "SELECT status, finalization_job_id, calendar_meeting_context FROM conversations"
-    )
-    assert found == [("in_progress", None, None)]
+    columns = ("status", "finalization_job_id", "calendar_meeting_context")
+    [row] = (await home.ground.tables()).conversations
+    assert [row[name] for name in columns] == ["in_progress", None, None]
     assert not await home.jobs()
 
 
@@ -97,9 +116,9 @@ async def a_repeat_succeeds(home: House) -> None:
     ],
 )
 async def test_a_write_that_fails_leaves_neither_half(
-    tmp_path: Path, where: str, code: int, kind: str
+    file_ground: FileGround, where: str, code: int, kind: str
 ) -> None:
-    async with house(tmp_path, running=False) as home:
+    async with house(file_ground, running=False) as home:
         await home.spoken("c1")
         async with home.client() as client:
             with failing(where, code):
@@ -110,28 +129,58 @@ async def test_a_write_that_fails_leaves_neither_half(
         await a_repeat_succeeds(home)
 
 
-@pytest.mark.parametrize("where", [*WRITES, "before commit"])
-async def test_a_process_killed_within_an_admission_leaves_neither_half(
-    tmp_path: Path, where: str
+async def test_a_refused_commit_leaves_neither_half(
+    project_ground: ProjectGround, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with house(tmp_path, running=False) as home:
+    """In Firestore all writes of an admission are one commit."""
+
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionDenied("planted")  # type: ignore[no-untyped-call]
+
+    async with house(project_ground, running=False) as home:
         await home.spoken("c1")
-        assert killed(tmp_path, where) == -9
+        async with home.client() as client:
+            with monkeypatch.context() as patch:
+                patch.setattr(FirestoreAsyncClient, "commit", refuse)
+                answer = await client.post(PATH, json=BODY)
+        problem(answer, 503, "store-unavailable")
         await nothing_happened(home)
         await a_repeat_succeeds(home)
 
 
-async def test_a_process_killed_after_the_commit_leaves_both_halves(tmp_path: Path) -> None:
-    async with house(tmp_path, running=False) as home:
+@pytest.mark.parametrize("where", WRITES)
+async def test_a_process_killed_between_two_writes_leaves_neither_half(
+    file_ground: FileGround, where: str
+) -> None:
+    async with house(file_ground, running=False) as home:
         await home.spoken("c1")
-        assert killed(tmp_path, "after commit") == -9
-        (job,) = await home.jobs()
-        assert home.sql("SELECT status, finalization_job_id FROM conversations") == [
-            ("processing", job.job_id)
-        ]
+        assert killed(file_ground, where) == -9
+        await nothing_happened(home)
         await a_repeat_succeeds(home)
 
 
-def killed(directory: Path, where: str) -> int:
-    command = [sys.executable, "-c", _KILLED, str(directory / "listen.db"), where]
+async def test_a_process_killed_before_the_commit_leaves_neither_half(ground: Ground) -> None:
+    async with house(ground, running=False) as home:
+        await home.spoken("c1")
+        assert killed(ground, "before commit") == -9
+        await nothing_happened(home)
+        await a_repeat_succeeds(home)
+
+
+async def test_a_process_killed_after_the_commit_leaves_both_halves(ground: Ground) -> None:
+    async with house(ground, running=False) as home:
+        await home.spoken("c1")
+        assert killed(ground, "after commit") == -9
+        (job,) = await home.jobs()
+        [row] = (await ground.tables()).conversations
+        assert (row["status"], row["finalization_job_id"]) == ("processing", job.job_id)
+        await a_repeat_succeeds(home)
+
+
+def killed(ground: Ground, where: str) -> int:
+    """Admit in a process of its own, which dies there; return how it ended."""
+    script, store = _KILLED, str(ground.directory / "listen.db")
+    if isinstance(ground, ProjectGround):
+        script, store = _KILLED_THERE, ground.project
+    command = [sys.executable, "-c", script, store, where]
     return subprocess.run(command, timeout=60, check=False).returncode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 from listen_finalization.domain.commands import Replay
@@ -11,6 +10,7 @@ from listen_finalization.domain.decision import Decision
 from listen_finalization.errors import StepFailedError
 
 from .checks import all_checks
+from .ground import Ground
 from .house import Scripted, house
 
 PATH = "/v1/conversations/c1/finalize"
@@ -18,10 +18,10 @@ A: dict[str, Any] = {"calendar_meeting_context": {"title": "A"}, "force_process"
 B: dict[str, Any] = {"calendar_meeting_context": {"title": "B"}, "force_process": True}
 
 
-async def test_a_running_or_finished_job_keeps_its_first_context(tmp_path: Path) -> None:
+async def test_a_running_or_finished_job_keeps_its_first_context(ground: Ground) -> None:
     processor = Scripted()
     processor.holds["c1"] = threading.Event()
-    async with house(tmp_path, processor) as home, home.client() as client:
+    async with house(ground, processor) as home, home.client() as client:
         await home.spoken("c1")
         first = (await client.post(PATH, json=A)).json()
 
@@ -33,10 +33,10 @@ async def test_a_running_or_finished_job_keeps_its_first_context(tmp_path: Path)
         assert (during["job_id"], during["status"]) == (first["job_id"], "leased")
         processor.holds["c1"].set()
         await home.settled()
-        finished = home.conversation_rows()
+        finished = await ground.conversations()
         after = (await client.post(PATH, json=B)).json()
         assert (after["job_id"], after["status"]) == (first["job_id"], "completed")
-        assert home.conversation_rows() == finished
+        assert await ground.conversations() == finished
         (seen,) = processor.requests["c1"]
         assert seen.content.calendar_context == {"title": "A"}
         assert seen.force_process is False
@@ -44,10 +44,10 @@ async def test_a_running_or_finished_job_keeps_its_first_context(tmp_path: Path)
         await all_checks(home)
 
 
-async def test_a_replay_runs_on_the_first_context(tmp_path: Path) -> None:
+async def test_a_replay_runs_on_the_first_context(ground: Ground) -> None:
     processor = Scripted()
     processor.faults["c1"] = [StepFailedError() for _ in range(3)]
-    async with house(tmp_path, processor) as home, home.client() as client:
+    async with house(ground, processor) as home, home.client() as client:
         await home.spoken("c1")
         first = (await client.post(PATH, json=A)).json()
         await home.settled()
@@ -56,8 +56,8 @@ async def test_a_replay_runs_on_the_first_context(tmp_path: Path) -> None:
         assert buried["conversation"] == {"id": "c1", "status": "failed", "discarded": True}
         job = await home.job_of("c1")
         replayed = await home.outbox.apply(Replay(job.job_id, job.dispatch_generation, "0" * 32))
-        assert isinstance(replayed, Decision)
-        home.stack.dispatcher.wake()
+        assert isinstance(replayed, Decision) and replayed.job is not None
+        await home.site.replayed(replayed.job)
         await home.settled()
         job = await home.job_of("c1")
         assert (job.status, job.force_process) == ("completed", False)

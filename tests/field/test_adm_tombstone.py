@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from .checks import all_checks, problem
-from .house import House, house
+from .ground import Ground
+from .house import UID, House, house
 
 FINALIZE, ASK = "finalize", "finalization"
 
 
-async def test_deleted_and_unknown_conversations_are_one_404(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, home.client() as client:
+async def test_deleted_and_unknown_conversations_are_one_404(ground: Ground) -> None:
+    async with house(ground) as home, home.client() as client:
         await home.spoken("soft")
         await home.spoken("hard")
-        assert (await client.delete("/v1/conversations/soft")).status_code == 204
-        home.sql("DELETE FROM conversations WHERE conversation_id = 'hard'")
-        home.sql("DELETE FROM segments WHERE conversation_id = 'hard'")
+        await home.delete("soft")
+        await ground.remove_conversation(UID, "hard")
         answers = []
         for key in ("soft", "hard", "never"):
             answers.append(await client.post(f"/v1/conversations/{key}/{FINALIZE}"))
@@ -38,24 +37,25 @@ async def deleted_in_a_race(home: House, key: str, wait: float) -> None:
             for _ in range(50)
         ]
         await asyncio.sleep(wait)
-        assert (await client.delete(f"/v1/conversations/{key}")).status_code == 204
-        acknowledged = written(home, key)
+        await home.delete(key, key)
+        acknowledged = await written(home, key)
         answers = await asyncio.gather(*finalizing)
         assert {answer.status_code for answer in answers} <= {200, 404}
         problem(await client.get(f"/v1/conversations/{key}/{ASK}"), 404, "conversation-not-found")
     await home.settled()
-    assert written(home, key) == acknowledged
+    assert await written(home, key) == acknowledged
 
 
-def written(home: House, key: str) -> list[object]:
+async def written(home: House, key: str) -> list[object]:
+    tables = await home.ground.tables()
     return [
-        home.sql("SELECT structured FROM conversations WHERE conversation_id = ?", key),
-        home.sql("SELECT text FROM memories WHERE conversation_id = ?", key),
+        [row["structured"] for row in tables.conversations if row["conversation_id"] == key],
+        [row["text"] for row in tables.memories if row["conversation_id"] == key],
     ]
 
 
-async def test_a_deletion_wins_or_comes_after(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+async def test_a_deletion_wins_or_comes_after(ground: Ground) -> None:
+    async with house(ground) as home:
         waits = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3)
         for number, wait in enumerate(waits):
             await home.spoken(f"c{number}", uid=f"c{number}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,15 @@ from listen_finalization.settings import Settings
 
 from .cloud import AUDIENCE
 from .gate import bearer, passed, refused
+from .ground import Ground
 from .test_cfg_numbers import MODES
 
 NAME = "LISTEN_FINALIZATION_TASKS_OIDC_AUDIENCE"
 CLOUD_MODE = next(env for mode, env in MODES.items() if mode.value == "cloud_tasks")
 
 
-async def test_the_exact_audience_passes(tmp_path: Path) -> None:
-    await passed(tmp_path, bearer(aud=AUDIENCE))
+async def test_the_exact_audience_passes(ground: Ground) -> None:
+    await passed(ground, bearer(aud=AUDIENCE))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ async def test_the_exact_audience_passes(tmp_path: Path) -> None:
         ...,
     ],
 )
-async def test_almost_the_right_audience_is_refused(audience: Any, tmp_path: Path) -> None:
-    await refused(tmp_path, bearer(aud=audience), 401, "wrong_audience")
+async def test_almost_the_right_audience_is_refused(audience: Any, ground: Ground) -> None:
+    await refused(ground, bearer(aud=audience), 401, "wrong_audience")
 
 
 @pytest.mark.parametrize("text", ["", " ", None])

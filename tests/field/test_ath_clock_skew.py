@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .gate import bearer, passed, refused
+from .ground import Ground
 
 # Time passes between minting and checking, on a busy machine seconds; to the second the bounds
 # are held by tests/unit/auth/test_token_policy.py.
@@ -23,28 +23,28 @@ def now() -> int:
 @pytest.mark.parametrize("ahead", SMALL)
 @pytest.mark.parametrize("nbf", [False, True])
 async def test_a_token_from_a_clock_a_little_ahead_passes(
-    ahead: int, nbf: bool, tmp_path: Path
+    ahead: int, nbf: bool, ground: Ground
 ) -> None:
     extra: dict[str, Any] = {"nbf": now() + ahead} if nbf else {}
-    await passed(tmp_path, bearer(iat=now() + ahead, **extra))
+    await passed(ground, bearer(iat=now() + ahead, **extra))
 
 
 @pytest.mark.parametrize("ahead", LARGE)
 @pytest.mark.parametrize("claim", ["iat", "nbf"])
 async def test_a_token_from_further_ahead_is_refused(
-    ahead: int, claim: str, tmp_path: Path
+    ahead: int, claim: str, ground: Ground
 ) -> None:
-    await refused(tmp_path, bearer(**{claim: now() + ahead}), 401, "not_yet_valid")
+    await refused(ground, bearer(**{claim: now() + ahead}), 401, "not_yet_valid")
 
 
 @pytest.mark.parametrize("behind", [0, 1])
-async def test_a_token_that_ended_a_moment_ago_passes(behind: int, tmp_path: Path) -> None:
-    await passed(tmp_path, bearer(iat=now() - 600, exp=now() - behind))
+async def test_a_token_that_ended_a_moment_ago_passes(behind: int, ground: Ground) -> None:
+    await passed(ground, bearer(iat=now() - 600, exp=now() - behind))
 
 
 @pytest.mark.parametrize("behind", [11, *LARGE])
-async def test_a_token_that_ended_longer_ago_is_refused(behind: int, tmp_path: Path) -> None:
-    await refused(tmp_path, bearer(iat=now() - 600, exp=now() - behind), 401, "expired")
+async def test_a_token_that_ended_longer_ago_is_refused(behind: int, ground: Ground) -> None:
+    await refused(ground, bearer(iat=now() - 600, exp=now() - behind), 401, "expired")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ async def test_a_token_that_ended_longer_ago_is_refused(behind: int, tmp_path: P
     ],
 )
 async def test_times_that_are_missing_odd_or_years_away_are_refused(
-    changes: dict[str, Any], reason: str, tmp_path: Path
+    changes: dict[str, Any], reason: str, ground: Ground
 ) -> None:
-    await refused(tmp_path, bearer(**changes), 401, reason)
+    await refused(ground, bearer(**changes), 401, reason)

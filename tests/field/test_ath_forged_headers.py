@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from listen_finalization.auth.issuer import LocalIssuer
-
-from .cloud import PROJECT, claims, cloud, signed
-from .gate import TASK_HEADERS, genuine, passed, refused, traces
+from .cloud import PROJECT, claims, cloud, signed, users
+from .gate import TASK_HEADERS, genuine, passed, refused
+from .ground import Ground, traces
 
 GOOD = signed(claims())
 
@@ -35,43 +32,42 @@ GOOD = signed(claims())
     ],
 )
 async def test_without_one_good_token_nothing_happens(
-    headers: list[tuple[str, str]], tmp_path: Path
+    headers: list[tuple[str, str]], ground: Ground
 ) -> None:
-    await refused(tmp_path, headers, 401)
+    await refused(ground, headers, 401)
 
 
-async def test_a_token_in_the_query_is_no_token(tmp_path: Path) -> None:
+async def test_a_token_in_the_query_is_no_token(ground: Ground) -> None:
     query = f"?access_token={GOOD}&authorization=Bearer%20{GOOD}"
-    await refused(tmp_path, {}, 401, "missing", query=query)
+    await refused(ground, {}, 401, "missing", query=query)
 
 
-async def test_a_customers_own_token_opens_nothing(tmp_path: Path) -> None:
-    issuer = LocalIssuer.open(tmp_path, "users")
-    token = issuer.mint_user_token("ada", PROJECT)
-    await refused(tmp_path, {"Authorization": f"Bearer {token}"}, 401, "unknown_key")
+async def test_a_customers_own_token_opens_nothing(ground: Ground) -> None:
+    token = users().mint_user_token("ada", PROJECT)
+    await refused(ground, {"Authorization": f"Bearer {token}"}, 401, "unknown_key")
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
-async def test_the_scheme_is_compared_without_case(scheme: str, tmp_path: Path) -> None:
+async def test_the_scheme_is_compared_without_case(scheme: str, ground: Ground) -> None:
     """RFC 9110, section 11.1: documented as equal."""
-    await passed(tmp_path, {"Authorization": f"{scheme} {GOOD}"})
+    await passed(ground, {"Authorization": f"{scheme} {GOOD}"})
 
 
-async def test_a_hundred_forged_deliveries_change_nothing(tmp_path: Path) -> None:
-    async with cloud(tmp_path) as here:
+async def test_a_hundred_forged_deliveries_change_nothing(ground: Ground) -> None:
+    async with cloud(ground) as here:
         job = await here.admitted()
-        before = traces(here)
+        before = await traces(ground)
         for number in range(100):
             kid = f"unknown-{number}"
             forged = {"Authorization": f"Bearer {signed(claims(), kid=kid)}", **TASK_HEADERS}
             assert (await here.request(job, forged)).status_code == 401
-        assert traces(here) == before
+        assert await traces(ground) == before
         await genuine(here, job)
 
 
 @pytest.mark.parametrize("count", ["-1", "4.5", "1e9", "0x4", "99999999999", "", "four", "\u0664"])
-async def test_a_retry_count_that_is_no_number_is_not_believed(count: str, tmp_path: Path) -> None:
-    async with cloud(tmp_path) as here:
+async def test_a_retry_count_that_is_no_number_is_not_believed(count: str, ground: Ground) -> None:
+    async with cloud(ground) as here:
         job = await here.admitted()
         headers = [
             (b"Authorization", f"Bearer {GOOD}".encode()),
@@ -84,4 +80,4 @@ async def test_a_retry_count_that_is_no_number_is_not_believed(count: str, tmp_p
         )
         assert answer.json()["status"] == "completed"
         assert (await here.workshop.job(job)).last_task_retry is None
-        here.checks()
+        await here.checks()

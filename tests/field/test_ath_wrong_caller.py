@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,15 @@ from listen_finalization.settings import Settings
 
 from .cloud import INVOKER, cloud
 from .gate import bearer, genuine, passed, refused
+from .ground import Ground
 from .test_ath_audience import CLOUD_MODE, NAME
 
 ACCOUNT = "LISTEN_FINALIZATION_TASKS_INVOKER_SA"
 
 
 @pytest.mark.parametrize("issuer", ["https://accounts.google.com", "accounts.google.com"])
-async def test_both_spellings_of_googles_issuer_pass(issuer: str, tmp_path: Path) -> None:
-    await passed(tmp_path, bearer(iss=issuer))
+async def test_both_spellings_of_googles_issuer_pass(issuer: str, ground: Ground) -> None:
+    await passed(ground, bearer(iss=issuer))
 
 
 @pytest.mark.parametrize(
@@ -46,18 +46,18 @@ async def test_both_spellings_of_googles_issuer_pass(issuer: str, tmp_path: Path
     ],
 )
 async def test_a_genuine_token_of_another_identity_is_refused(
-    changes: dict[str, Any], status: int, reason: str, tmp_path: Path
+    changes: dict[str, Any], status: int, reason: str, ground: Ground
 ) -> None:
-    await refused(tmp_path, bearer(**changes), status, reason)
+    await refused(ground, bearer(**changes), status, reason)
 
 
 @pytest.mark.parametrize("token", ["ya29.a0AfH6SMBx-access-token", "x" * 9_000])
-async def test_an_access_token_is_no_id_token(token: str, tmp_path: Path) -> None:
-    await refused(tmp_path, {"Authorization": f"Bearer {token}"}, 401)
+async def test_an_access_token_is_no_id_token(token: str, ground: Ground) -> None:
+    await refused(ground, {"Authorization": f"Bearer {token}"}, 401)
 
 
-async def test_a_wrong_caller_is_refused_before_its_body_is_read(tmp_path: Path) -> None:
-    async with cloud(tmp_path) as here:
+async def test_a_wrong_caller_is_refused_before_its_body_is_read(ground: Ground) -> None:
+    async with cloud(ground) as here:
         job = await here.admitted()
         read: list[int] = []
 

@@ -9,6 +9,9 @@ import pytest
 from listen_finalization.domain.budgets import DispatchMode
 from listen_finalization.errors import SettingsError
 from listen_finalization.settings import BY_FIELD, SETTINGS, Setting, Settings
+from listen_finalization.stack.production import Role
+
+from .command import cli
 
 NUMERIC = [one for one in SETTINGS if one.kind in ("count", "seconds", "days")]
 FIELD = {one.name: field for field, one in BY_FIELD.items()}
@@ -62,6 +65,14 @@ MODES = {
         "SYNC_TASKS_LOCATION": "us-central1",
     },
 }
+
+COMMANDS = [
+    *(("serve", "--role", role.value, "--port", "0") for role in Role),
+    ("up", "--port", "0"),
+    ("check",),
+    ("demo",),
+]
+"""Every service and two commands that read the settings."""
 
 numeric = pytest.mark.parametrize("one", NUMERIC, ids=lambda one: one.name)
 every_mode = pytest.mark.parametrize("mode", list(DispatchMode))
@@ -131,3 +142,21 @@ def test_every_odd_number_is_told_of_in_one_start() -> None:
 def test_code_cannot_construct_never_at_once_or_unlimited(one: Setting, value: object) -> None:
     with pytest.raises(SettingsError, match=one.name):
         Settings(**{FIELD[one.name]: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("mode", [DispatchMode.INLINE, DispatchMode.CLOUD_TASKS])
+def test_services_and_commands_refuse_them_in_the_same_words(
+    words: tuple[str, ...], mode: DispatchMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in SETTINGS:
+        monkeypatch.delenv(one.name, raising=False)
+    broken = {**MODES[mode], **{one.name: "5s-canary-9f1c" for one in NUMERIC}}
+    for name, text in broken.items():
+        monkeypatch.setenv(name, text)
+
+    ran = cli(*words)
+
+    told = [line.removeprefix("error: ") for line in ran.err.splitlines() if "error: " in line]
+    assert told == [line.removeprefix("- ") for line in refusal(broken).splitlines()[1:]]
+    assert (ran.code, ran.out) == (1 if words == ("check",) else 2, "")

@@ -13,19 +13,18 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from listen_finalization.cli.exit_codes import ExitCode
-from listen_finalization.cli.guard import run
 from listen_finalization.cli.root import root
 from listen_finalization.settings import SETTINGS, Settings
 from listen_finalization.testing.canary import canary, leaks
+
+from .command import cli
 
 CANARIES = {name: canary(name) for name in ("spoken", "token", "fault", "address")}
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -43,13 +42,6 @@ WELL_FORMED = {
 }
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture(autouse=True)
 def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [one.name for one in SETTINGS]:
@@ -60,17 +52,6 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     logging.raiseExceptions, logging.lastResort, logger.handlers = held
     threading.excepthook, sys.unraisablehook = hooks
-
-
-def cli(*words: Any) -> Ran:
-    with CliRunner().isolation() as (out, err, _):
-        try:
-            code = run([str(word) for word in words])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        return Ran(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 def transcript(path: Path) -> Path:

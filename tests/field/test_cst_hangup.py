@@ -6,16 +6,19 @@ import asyncio
 import socket
 import struct
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
 from .checks import all_checks
+from .ground import Ground
 from .house import House, house
 
 COUNT = 200
 WAITS = (0.0, 0.001, 0.005, 0.02, 0.1)
 USERS = 8
 """Users among whom the calls are spread, so that no rate is reached."""
+WHOLE = ("completed", True, True)
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing sends RST and drops what was not read."""
 
@@ -46,20 +49,22 @@ async def hang_up_all(home: House, port: int) -> None:
         await asyncio.gather(*calls)
 
 
-async def test_a_hangup_leaves_all_or_nothing(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+def state(row: dict[str, Any]) -> tuple[str, bool, bool]:
+    context, job_id = row["calendar_meeting_context"], row["finalization_job_id"]
+    return row["status"], job_id is not None, context is not None
+
+
+async def test_a_hangup_leaves_all_or_nothing(ground: Ground) -> None:
+    async with house(ground) as home:
         for number in range(COUNT):
             await home.spoken(f"c{number}", uid=f"user{number % USERS}")
         async with home.served() as port:
             await hang_up_all(home, port)
             await asyncio.sleep(0.2)
             await home.settled()
-        states = home.sql(
-            "SELECT status, finalization_job_id IS NOT NULL,"
-            " calendar_meeting_context IS NOT NULL, COUNT(*) FROM conversations GROUP BY 1, 2, 3"
-        )
-        assert {row[:3] for row in states} <= {("in_progress", 0, 0), ("completed", 1, 1)}
-        admitted = sum(row[3] for row in states if row[0] == "completed")
+        states = Counter(map(state, (await ground.tables()).conversations))
+        assert set(states) <= {("in_progress", False, False), WHOLE}
+        admitted = states[WHOLE]
         assert admitted >= COUNT // 4
         assert sum(home.processor.runs.values()) == admitted == len(await home.jobs())
         await all_checks(home)

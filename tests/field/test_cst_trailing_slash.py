@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -14,6 +13,7 @@ from listen_finalization.errors import SettingsError
 from listen_finalization.settings import RUN_PATH, Settings
 
 from .checks import all_checks
+from .ground import Ground
 from .house import house
 
 FINALIZE = "/v1/conversations/c1/finalize"
@@ -68,8 +68,8 @@ async def looked_at(port: int, path: str, token: str, sent: bytes) -> None:
         assert json.loads(text)["type"] in NOT_FOUND
 
 
-async def test_no_variant_of_a_path_is_redirected(tmp_path: Path) -> None:
-    async with house(tmp_path, running=False) as home:
+async def test_no_variant_of_a_path_is_redirected(ground: Ground) -> None:
+    async with house(ground, running=False) as home:
         await home.spoken("c1")
         body = json.dumps({"job_id": "0" * 36, "dispatch_generation": 1}).encode()
         asked = [(path, home.token(), b"") for path in variants(FINALIZE)]
@@ -81,8 +81,8 @@ async def test_no_variant_of_a_path_is_redirected(tmp_path: Path) -> None:
         await all_checks(home)
 
 
-async def test_a_variant_is_checked_like_the_path_that_it_stands_for(tmp_path: Path) -> None:
-    async with house(tmp_path, running=False) as home:
+async def test_a_variant_is_checked_like_the_path_that_it_stands_for(ground: Ground) -> None:
+    async with house(ground, running=False) as home:
         await home.spoken("c1")
         async with home.served() as port:
             for path in (FINALIZE, RUN_PATH, *variants(FINALIZE), *variants(RUN_PATH)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from listen_finalization.domain.commands import Redispatch
 from listen_finalization.errors import StepFailedError
 
 from .checks import all_checks
+from .ground import Ground, traces
 from .house import House, Scripted, house
 
 ATTEMPTS = 5
@@ -98,16 +98,16 @@ async def blocked(home: House) -> Case:
     ],
 )
 async def test_a_delivery_that_cannot_heal_is_constant_and_changes_nothing(
-    tmp_path: Path,
+    ground: Ground,
     kind: Callable[[House], Awaitable[Case]],
     status: int,
     told: dict[str, str],
 ) -> None:
-    async with house(tmp_path, Scripted(), running=False) as home:
+    async with house(ground, Scripted(), running=False) as home:
         job_id, generation, body = await kind(home)
-        before = (home.rows(), home.conversation_rows(), dict(home.processor.runs))
+        before = await traces(ground), dict(home.processor.runs)
         for retry in range(ATTEMPTS):
             answer = await home.deliver(job_id, generation, retry=retry, body=body)
             assert (answer.status_code, answer.json()) == (status, told)
-            assert (home.rows(), home.conversation_rows(), dict(home.processor.runs)) == before
+            assert (await traces(ground), dict(home.processor.runs)) == before
         await all_checks(home)

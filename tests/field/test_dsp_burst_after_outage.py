@@ -9,17 +9,16 @@ import asyncio
 import statistics
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from listen_finalization.domain.codes import FailureCode
-from listen_finalization.domain.commands import Admit
 from listen_finalization.domain.content import Enrichment, Segment
 from listen_finalization.errors import EnvironmentFaultError
 from listen_finalization.processing.protocol import Request
 
 from .checks import all_checks
+from .ground import Ground, ProjectGround
 from .house import UID, House, Scripted, house
 
 SLOTS = 4
@@ -68,18 +67,22 @@ async def latency(home: House, number: int) -> list[float]:
     return waits
 
 
-async def burst(directory: Path, jobs: int, delay: float, throttled: float) -> None:
+async def burst(ground: Ground, jobs: int, delay: float, throttled: float) -> None:
     processor = Throttling(delay, throttled)
-    async with house(directory, processor, slots=SLOTS, running=False) as home:
+    chosen = {"slots": SLOTS, "finalize_per_minute": 6_000}
+    async with (
+        house(ground, processor, running=False, **chosen) as home,
+        home.client() as client,
+    ):
         await home.spoken("mine")
         for number in range(jobs):
             key = f"c{number}"
             said = Segment(f"{key}:1", "Ada", 0.0, 1.0, "Words.")
             await home.conversations.append(UID, key, [said])
-            await home.outbox.apply(Admit(UID, key))
+            assert (await client.post(f"/v1/conversations/{key}/finalize")).status_code == 200
         idle = statistics.median(await latency(home, 20))
         processor.throttle()
-        await home.stack.__aenter__()
+        await home.site.start()
         busy = statistics.median(await latency(home, 30))
         await home.settled(limit=jobs * delay / SLOTS * 3 + throttled + 60)
         found = await home.jobs()
@@ -96,11 +99,13 @@ async def burst(directory: Path, jobs: int, delay: float, throttled: float) -> N
 
 
 @pytest.mark.timeout(100)
-async def test_a_backlog_drains_at_the_configured_width(tmp_path: Path) -> None:
-    await burst(tmp_path, jobs=120, delay=0.02, throttled=1.0)
+async def test_a_backlog_drains_at_the_configured_width(ground: Ground) -> None:
+    await burst(
+        ground, jobs=60 if isinstance(ground, ProjectGround) else 120, delay=0.02, throttled=1.0
+    )
 
 
 @pytest.mark.full
 @pytest.mark.timeout(900)
-async def test_two_thousand_jobs_drain_at_the_configured_width(tmp_path: Path) -> None:
-    await burst(tmp_path, jobs=2_000, delay=0.5, throttled=60)
+async def test_two_thousand_jobs_drain_at_the_configured_width(ground: Ground) -> None:
+    await burst(ground, jobs=2_000, delay=0.5, throttled=60)

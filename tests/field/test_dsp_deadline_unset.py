@@ -1,6 +1,6 @@
 """dsp-deadline-unset: the deadline is on the task, and a delivery past it runs nothing twice.
 
-Over the real queue and the embedded store; the queue's clock alone passes the deadline, because
+Over the real queue and each store; the queue's clock alone passes the deadline, because
 the run renews its lease by the clock of its own machine. A worker that is another process, and
 Cloud Run's own time limit, belong to `tests/integration` and the deploy files.
 """
@@ -8,24 +8,24 @@ Cloud Run's own time limit, belong to `tests/integration` and the deploy files.
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 
 from listen_finalization.domain.budgets import MAX_DISPATCH_DEADLINE
 from listen_finalization.settings import BY_FIELD
 from listen_finalization.testing.processor import Held
 
+from .ground import Ground
 from .queue import QUEUE, Delivered, queued
 
 DEADLINE = 1600
 
 
 async def test_a_run_that_outlives_the_deadline_is_delivered_again_and_executes_once(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
     held = Held()
     a_second = dt.timedelta(seconds=1)
     async with queued(
-        tmp_path, held.processor, deadline=DEADLINE, min_backoff=a_second, max_backoff=a_second
+        ground, held.processor, deadline=DEADLINE, min_backoff=a_second, max_backoff=a_second
     ) as home:
         job = await home.cloud.admitted(subscribers=2)
         await held.begun()
@@ -52,7 +52,7 @@ async def test_a_run_that_outlives_the_deadline_is_delivered_again_and_executes_
         assert held.processor.count("enrich") == held.processor.count("memories") == 1
         sender = home.cloud.workshop.sender
         assert [sender.count(f"d{number}") for number in range(2)] == [1, 1]
-        home.cloud.checks()
+        await home.cloud.checks()
 
 
 def test_the_configured_deadline_is_never_more_than_cloud_tasks_allows() -> None:

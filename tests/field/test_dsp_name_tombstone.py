@@ -1,14 +1,12 @@
 """dsp-name-tombstone: a name that is refused proves nothing, and is not asked for again.
 
-Over the real queue and the embedded store. The same with Firestore and a process for each role
-belongs to `tests/integration`.
+Over the real queue and each store. A process for each role: tests/integration/test_cloud_faults.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from pathlib import Path
 
 from listen_finalization.dispatch.cloud_tasks import TaskOutcome
 from listen_finalization.domain.job import Job, seconds
@@ -17,7 +15,11 @@ from listen_finalization.testing.cloud_tasks import Code, Fault, FaultKind
 from listen_finalization.testing.processor import FakeProcessor
 
 from .cloud import STALE
+from .ground import Ground
 from .queue import Delivered, Queued, queued
+
+SLACK = 60
+"""Seconds that may pass beside the clock set by hand, where the store's time is a server's."""
 
 
 def exists(home: Queued) -> int:
@@ -32,25 +34,25 @@ def failures(home: Queued) -> int:
 async def recovered(home: Queued, job: Job) -> None:
     """The reconciler's next generation has a name of its own, and it completes the job."""
     before = exists(home)
-    home.cloud.clock.advance(STALE - 1)
+    home.cloud.clock.advance(STALE - SLACK)
     assert (await home.cloud.reconcile()).redispatched == 0
-    home.cloud.clock.advance(1)
+    home.cloud.clock.advance(SLACK)
     assert (await home.cloud.reconcile()).redispatched == 1
     assert await home.answered(1) == [Delivered("0", 200)]
     ended = await home.cloud.workshop.job(job)
     assert (ended.status, ended.outcome) == ("completed", "success")
     assert (ended.dispatch_generation, ended.attempt_count) == (2, 1)
     assert exists(home) == before, "the reserved name was asked for again"
-    home.cloud.checks()
+    await home.cloud.checks()
 
 
 async def test_a_name_that_stays_reserved_after_its_task_ended_is_left_behind(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
     processor, reachable = FakeProcessor(), asyncio.Event()
     a_second = dt.timedelta(seconds=1)
     async with queued(
-        tmp_path,
+        ground,
         processor,
         reachable=reachable,
         max_attempts=2,
@@ -75,9 +77,9 @@ async def test_a_name_that_stays_reserved_after_its_task_ended_is_left_behind(
 
 
 async def test_a_name_that_is_refused_at_once_with_no_task_behind_it_loses_no_job(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
-    async with queued(tmp_path, FakeProcessor()) as home:
+    async with queued(ground, FakeProcessor()) as home:
         refused = Fault(FaultKind.REFUSE, count=1, code=Code.ALREADY_EXISTS)
         home.server.faults.set(refused)
 
@@ -89,8 +91,8 @@ async def test_a_name_that_is_refused_at_once_with_no_task_behind_it_loses_no_jo
         await recovered(home, job)
 
 
-async def test_a_task_that_the_queue_forgot_is_made_good_in_the_same_way(tmp_path: Path) -> None:
-    async with queued(tmp_path, FakeProcessor()) as home:
+async def test_a_task_that_the_queue_forgot_is_made_good_in_the_same_way(ground: Ground) -> None:
+    async with queued(ground, FakeProcessor()) as home:
         home.server.faults.set(Fault(FaultKind.FORGET, count=1))
         job = await home.cloud.admitted()
         assert (exists(home), failures(home), await home.names()) == (0, 0, [])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from integration.invariants import rows_of
 from listen_finalization.domain.codes import (
     EffectState,
     FailureCode,
@@ -29,6 +27,7 @@ from listen_finalization.domain.decision import Decision, Refused
 from listen_finalization.domain.job import Claim, Effect
 
 from .cloud import Cloud, cloud
+from .ground import Ground, traces
 
 SENT = Effect(Step.FANOUT, EffectState.SENT, "d0")
 LATE: dict[str, Callable[[Claim], OwnedCommand]] = {
@@ -45,7 +44,6 @@ LATE: dict[str, Callable[[Claim], OwnedCommand]] = {
         claim, ReleaseCause.ENVIRONMENT, FailureCode.ENVIRONMENT_PROVIDER
     ),
 }
-TABLES = ("conversation_finalization_jobs", "conversations", "memories", "step_results")
 
 
 async def claimed(here: Cloud, job_id: str, generation: int, name: str) -> Claim:
@@ -67,9 +65,9 @@ async def won(here: Cloud, claim: Claim, state: str) -> None:
 @pytest.mark.parametrize("state", ["running", "completed", "dead letter", "queued again"])
 @pytest.mark.parametrize("way", ["expiry", "new generation"])
 async def test_every_late_write_is_refused_and_leaves_no_trace(
-    state: str, way: str, tmp_path: Path
+    state: str, way: str, ground: Ground
 ) -> None:
-    async with cloud(tmp_path) as here:
+    async with cloud(ground) as here:
         job = await here.admitted()
         a = await claimed(here, job.job_id, 1, "a")
         here.clock.advance(61)
@@ -80,15 +78,14 @@ async def test_every_late_write_is_refused_and_leaves_no_trace(
         b = await claimed(here, job.job_id, generation, "b")
         await won(here, b, state)
         here.clock.advance(1)
-        path = tmp_path / "listen.db"
-        before = [rows_of(path, table) for table in TABLES]
+        before = await traces(ground)
         signals = dict(here.workshop.signals.counts)
         for late in LATE.values():
             answer = await here.workshop.outbox.apply(late(a))
             assert isinstance(answer, Refused)
             assert answer.code is RefusalCode.OWNERSHIP_LOST
-            assert [rows_of(path, table) for table in TABLES] == before
+            assert await traces(ground) == before
         assert dict(here.workshop.signals.counts) == signals
         if state == "running":
             assert isinstance(await here.workshop.outbox.apply(Complete(b)), Decision)
-        here.checks(settled=state != "queued again")
+        await here.checks(settled=state != "queued again")

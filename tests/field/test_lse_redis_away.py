@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from listen_finalization.testing.processor import FakeProcessor, Held, fails, in
 from listen_finalization.testing.redis_server import RedisServer, free_port
 
 from .cloud import STALE, Cloud, cloud
+from .ground import Ground
 from .house import house
 
 __all__ = ["redis_server"]
@@ -33,7 +33,7 @@ DONE = (200, "completed", None)
 
 @asynccontextmanager
 async def worker(
-    directory: Path, url: str | None, processor: FakeProcessor | None = None
+    ground: Ground, url: str | None, processor: FakeProcessor | None = None
 ) -> AsyncIterator[Cloud]:
     """Open a worker as the settings would: with the lock server at `url`, or without one."""
     opened: list[LeaseRunLock] = []
@@ -43,7 +43,7 @@ async def worker(
         opened.extend([lock] if lock is not None else [])
         return lock
 
-    async with cloud(directory, processor, run_lock=run_lock) as here:
+    async with cloud(ground, processor, run_lock=run_lock) as here:
         yield here
     for lock in opened:
         await lock.close()
@@ -55,7 +55,7 @@ def away(here: Cloud) -> int:
 
 
 async def two_deliveries(
-    directory: Path, url: str | None, between: Callable[[], object] = lambda: None
+    ground: Ground, url: str | None, between: Callable[[], object] = lambda: None
 ) -> tuple[int, int]:
     """Deliver one job to two workers at once; return how often each went on without its lock.
 
@@ -63,8 +63,8 @@ async def two_deliveries(
     """
     held = Held()
     async with AsyncExitStack() as both:
-        first = await both.enter_async_context(worker(directory, url, held.processor))
-        second = await both.enter_async_context(worker(directory, url))
+        first = await both.enter_async_context(worker(ground, url, held.processor))
+        second = await both.enter_async_context(worker(ground, url))
         job = await first.admitted()
         running = asyncio.ensure_future(first.deliver(job))
         await held.begun()
@@ -76,27 +76,27 @@ async def two_deliveries(
         ended = await first.workshop.job(job)
         assert (ended.outcome, ended.lease_epoch, ended.attempt_count) == ("success", 1, 1)
         assert first.statuses + second.statuses == {200: 1, 409: 1}
-        first.checks()
+        await first.checks()
         return away(first), away(second)
 
 
-async def test_a_without_a_lock_server_the_lease_alone_decides(tmp_path: Path) -> None:
-    assert await two_deliveries(tmp_path, None) == (0, 0)
+async def test_a_without_a_lock_server_the_lease_alone_decides(ground: Ground) -> None:
+    assert await two_deliveries(ground, None) == (0, 0)
 
 
 async def test_a_a_missing_lock_server_is_announced_at_the_start(
-    tmp_path: Path, redis_server: RedisServer
+    ground: Ground, redis_server: RedisServer
 ) -> None:
-    async with house(tmp_path, running=False) as bare:
-        assert bare.stack.signals.count(Event.RUN_LOCK_UNSET) == 1
-    async with house(tmp_path, running=False, run_lock_url=redis_server.url) as locked:
-        assert locked.stack.signals.count(Event.RUN_LOCK_UNSET) == 0
+    async with house(ground, running=False) as bare:
+        assert bare.signals.count(Event.RUN_LOCK_UNSET) == 1
+    async with house(ground, running=False, run_lock_url=redis_server.url) as locked:
+        assert locked.signals.count(Event.RUN_LOCK_UNSET) == 0
 
 
-async def test_the_embedded_mode_uses_the_lock_server_that_it_is_given(
-    tmp_path: Path, redis_server: RedisServer
+async def test_every_mode_uses_the_lock_server_that_it_is_given(
+    ground: Ground, redis_server: RedisServer
 ) -> None:
-    async with house(tmp_path, run_lock_url=redis_server.url) as here:
+    async with house(ground, run_lock_url=redis_server.url) as here:
         await here.spoken("c1")
         async with here.client() as client:
             assert (await client.post("/v1/conversations/c1/finalize")).status_code == 200
@@ -108,25 +108,25 @@ async def test_the_embedded_mode_uses_the_lock_server_that_it_is_given(
 
 
 async def test_b_with_a_lock_server_down_from_the_start_the_lease_alone_decides(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
-    assert await two_deliveries(tmp_path, f"redis://127.0.0.1:{free_port()}/0") == (1, 1)
+    assert await two_deliveries(ground, f"redis://127.0.0.1:{free_port()}/0") == (1, 1)
 
 
 async def test_c_with_a_lock_server_lost_in_mid_run_the_lease_alone_decides(
-    tmp_path: Path, redis_server: RedisServer
+    ground: Ground, redis_server: RedisServer
 ) -> None:
-    assert await two_deliveries(tmp_path, redis_server.url, redis_server.end) == (1, 1)
+    assert await two_deliveries(ground, redis_server.url, redis_server.end) == (1, 1)
 
 
 async def test_e_after_a_failover_to_an_empty_replica_the_lease_alone_decides(
-    tmp_path: Path, redis_server: RedisServer
+    ground: Ground, redis_server: RedisServer
 ) -> None:
     def fail_over() -> None:
         redis_server.end()
         redis_server.start()
 
-    assert await two_deliveries(tmp_path, redis_server.url, fail_over) == (0, 0)
+    assert await two_deliveries(ground, redis_server.url, fail_over) == (0, 0)
 
 
 # (d) The acquire is applied and its answer is lost.
@@ -155,12 +155,12 @@ async def deaf(server: RedisServer) -> AsyncIterator[str]:
 
 
 async def test_d_a_lock_that_was_taken_unheard_delays_no_later_attempt(
-    tmp_path: Path, redis_server: RedisServer
+    ground: Ground, redis_server: RedisServer
 ) -> None:
     fails_once = FakeProcessor(enrich=in_turn(fails(StepFailedError), record))
     async with AsyncExitStack() as both:
         url = await both.enter_async_context(deaf(redis_server))
-        first = await both.enter_async_context(worker(tmp_path, url, fails_once))
+        first = await both.enter_async_context(worker(ground, url, fails_once))
         job = await first.admitted()
         assert (await first.deliver(job))[0] == 500
         assert away(first) == 1
@@ -168,24 +168,24 @@ async def test_d_a_lock_that_was_taken_unheard_delays_no_later_attempt(
         with Redis.from_url(redis_server.url) as beside:
             assert beside.get(PREFIX + job.job_id) == (left.claim_id or "").encode()
             assert beside.ttl(PREFIX + job.job_id) > TTL / 2
-            second = await both.enter_async_context(worker(tmp_path, redis_server.url))
+            second = await both.enter_async_context(worker(ground, redis_server.url))
             second.clock.advance(STALE)
             assert await second.deliver(job) == DONE
             assert beside.get(PREFIX + job.job_id) is None
         assert second.workshop.signals.count(Event.RUN_LOCK_TAKEN_OVER) == 1
         assert away(second) == 0
-        second.checks()
+        await second.checks()
 
 
 @pytest.mark.parametrize("deliveries", [2, 4])
 async def test_d_a_lock_that_was_taken_unheard_lets_one_delivery_through(
-    deliveries: int, tmp_path: Path, redis_server: RedisServer
+    deliveries: int, ground: Ground, redis_server: RedisServer
 ) -> None:
-    async with deaf(redis_server) as url, worker(tmp_path, url) as here:
+    async with deaf(redis_server) as url, worker(ground, url) as here:
         job = await here.admitted()
         told = await asyncio.gather(*(here.deliver(job) for _ in range(deliveries)))
         assert told.count(DONE) >= 1
         assert {status for status, _, _ in told} <= {200, 409, 503}
         assert here.workshop.processor.count("enrich") == 1
         assert away(here) >= 1
-        here.checks()
+        await here.checks()

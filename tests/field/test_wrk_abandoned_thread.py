@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from pathlib import Path
 
 import pytest
 
 from listen_finalization.testing.processor import FakeProcessor, hangs, in_turn, record
 
 from .cloud import cloud
+from .ground import Ground
 
 TIMEOUT = 0.3
 
@@ -20,11 +20,11 @@ def step_threads() -> int:
 
 
 @pytest.mark.parametrize("final", [False, True])
-async def test_a_late_result_is_refused_and_sends_nothing(final: bool, tmp_path: Path) -> None:
+async def test_a_late_result_is_refused_and_sends_nothing(final: bool, ground: Ground) -> None:
     go = threading.Event()
     processor = FakeProcessor(enrich=in_turn(hangs(go), record))
     threads = step_threads()
-    async with cloud(tmp_path, processor, run_timeout=TIMEOUT) as here:
+    async with cloud(ground, processor, run_timeout=TIMEOUT) as here:
         job = await here.admitted(subscribers=2)
         retry = 4 if final else 0
         told = await here.deliver(job, retry=retry)
@@ -46,7 +46,7 @@ async def test_a_late_result_is_refused_and_sends_nothing(final: bool, tmp_path:
         assert (await here.workshop.job(job), await here.workshop.record()) == before
         assert (len(sender.sent), processor.count()) == (sent, calls)
         assert sent == (0 if final else 2)
-        here.checks()
+        await here.checks()
     async with asyncio.timeout(5):
         while step_threads() > threads:  # noqa: ASYNC110 - threads tell nobody of their end
             await asyncio.sleep(0.005)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from pathlib import Path
 
 from listen_finalization.domain.commands import ClaimJob
-from listen_finalization.testing.processor import FakeProcessor, hangs
+from listen_finalization.testing.processor import FakeProcessor, Held, hangs
 from listen_finalization.testing.workshop import FakeLiveness
 
 from .cloud import STALE, cloud
+from .ground import Ground
+from .queue import EVERY_SECOND, Delivered, queued
+
+DEADLINE = 1600
 
 
-async def test_duplicates_change_nothing_and_the_long_run_is_accepted(tmp_path: Path) -> None:
+async def test_duplicates_change_nothing_and_the_long_run_is_accepted(ground: Ground) -> None:
     go = threading.Event()
     processor = FakeProcessor(enrich=hangs(go))
-    async with cloud(tmp_path, processor) as here:
+    async with cloud(ground, processor) as here:
         job = await here.admitted()
         running = asyncio.ensure_future(here.deliver(job))
         async with asyncio.timeout(5):
@@ -29,13 +32,13 @@ async def test_duplicates_change_nothing_and_the_long_run_is_accepted(tmp_path: 
         go.set()
         assert await running == (200, "completed", None)
         assert (await here.workshop.job(job)).attempt_count == 1
-        here.checks()
+        await here.checks()
 
 
 async def test_after_a_kill_with_no_task_left_the_reconciler_recovers_the_job(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
-    async with cloud(tmp_path) as here:
+    async with cloud(ground) as here:
         job = await here.admitted()
         killed = ClaimJob(job.job_id, 1, FakeLiveness().new_claim_id())
         await here.workshop.outbox.apply(killed)
@@ -47,4 +50,27 @@ async def test_after_a_kill_with_no_task_left_the_reconciler_recovers_the_job(
         assert (await here.deliver(job, generation=1))[1:] == ("ignored", "stale_generation")
         assert await here.deliver(job) == (200, "completed", None)
         assert STALE > 61
-        here.checks()
+        await here.checks()
+
+
+async def test_a_real_queue_that_spends_its_attempts_on_a_long_run_buries_nothing(
+    ground: Ground,
+) -> None:
+    held = Held()
+    async with queued(
+        ground, held.processor, deadline=DEADLINE, max_attempts=5, **EVERY_SECOND
+    ) as home:
+        job = await home.cloud.admitted()
+        await held.begun()
+        before = await home.cloud.workshop.job(job)
+        home.pass_in_queue(DEADLINE)
+        assert await home.spent() == [Delivered(str(retry), 409) for retry in range(1, 5)]
+        assert await home.cloud.workshop.job(job) == before
+
+        held.go.set()
+        async with asyncio.timeout(10):
+            while not (await home.cloud.workshop.job(job)).terminal:  # noqa: ASYNC110 - the step is in a thread
+                await asyncio.sleep(0.005)
+        ended = await home.cloud.workshop.job(job)
+        assert (ended.outcome, ended.lease_epoch, ended.attempt_count) == ("success", 1, 1)
+        await home.cloud.checks()

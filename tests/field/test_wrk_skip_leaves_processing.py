@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from listen_finalization.domain.content import ActionItem, Enrichment
 from listen_finalization.testing.processor import FakeProcessor, gives, oversized, record
 
 from .cloud import cloud
+from .ground import Ground
 
 ODD: Any = object()
 
@@ -32,9 +32,9 @@ ODD: Any = object()
     ],
 )
 async def test_job_and_conversation_are_terminal_together(
-    name: str, act: Any, status: str, discarded: bool, tmp_path: Path
+    name: str, act: Any, status: str, discarded: bool, ground: Ground
 ) -> None:
-    async with cloud(tmp_path, FakeProcessor(enrich=act)) as here:
+    async with cloud(ground, FakeProcessor(enrich=act)) as here:
         job = await here.admitted()
         for retry in range(5):
             told = await here.deliver(job, retry=retry)
@@ -46,4 +46,4 @@ async def test_job_and_conversation_are_terminal_together(
         held = await here.workshop.conversation()
         assert (held.status, held.discarded) == (status, discarded)
         assert (await here.status())["terminal"] is True
-        here.checks()
+        await here.checks()

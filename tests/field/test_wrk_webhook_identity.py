@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +15,14 @@ from listen_finalization.domain.commands import ClaimJob, Replay
 from listen_finalization.domain.decision import Decision
 from listen_finalization.domain.effect_key import delivery_id, idempotency_key
 from listen_finalization.errors import StepFailedError, StoreBrokenError
-from listen_finalization.outbox.sqlite import SqliteOutbox
+from listen_finalization.ports import Outbox
 from listen_finalization.processing.signing import parse_secret, verify
 from listen_finalization.processing.webhooks import WebhookSender
 from listen_finalization.testing.processor import FakeProcessor, fails, in_turn, remembered
 from listen_finalization.testing.workshop import UID
 
 from .cloud import Cloud, cloud
+from .ground import Ground
 
 LIMIT = 0.3
 """Seconds that a delivery may take here."""
@@ -63,7 +63,7 @@ class Receiver:
 
 @asynccontextmanager
 async def subscribed(
-    directory: Path, processor: FakeProcessor | None = None
+    ground: Ground, processor: FakeProcessor | None = None
 ) -> AsyncIterator[tuple[Cloud, Receiver]]:
     receiver = Receiver()
     server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
@@ -71,7 +71,7 @@ async def subscribed(
     async with (
         server,
         WebhookSender(admit_loopback=True, time_limit=LIMIT) as sender,
-        cloud(directory, processor, sender=sender) as here,
+        cloud(ground, processor, sender=sender) as here,
     ):
         url = f"http://127.0.0.1:{receiver.port}/hook"
         receiver.secret = parse_secret(await here.workshop.destinations.add(UID, "crm", url))
@@ -87,29 +87,32 @@ def once(receiver: Receiver, job_id: str, calls: int) -> None:
 
 
 @pytest.mark.parametrize("first", ["500", "429", "reset", "late"])
-async def test_a_repeated_delivery_is_the_same_event(first: str, tmp_path: Path) -> None:
-    async with subscribed(tmp_path) as (here, receiver):
+async def test_a_repeated_delivery_is_the_same_event(first: str, ground: Ground) -> None:
+    async with subscribed(ground) as (here, receiver):
         receiver.turns = [first, "200"]
         job = await here.admitted()
         assert (await here.deliver(job))[0] == 500
         assert (await here.deliver(job, retry=1))[1] == "completed"
         once(receiver, job.job_id, 2)
-        here.checks()
+        await here.checks()
 
 
-class Dying(SqliteOutbox):
+class Dying:
     """The process of this outbox dies before the write that `fatal` names."""
 
-    def __init__(self, outbox: SqliteOutbox, fatal: Callable[[Any], bool]) -> None:
-        super().__init__(outbox._store)
+    def __init__(self, outbox: Outbox, fatal: Callable[[Any], bool]) -> None:
+        self._outbox = outbox
         self.fatal = fatal
         self.dead = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._outbox, name)
 
     async def apply(self, command: Any) -> Any:
         self.dead = self.dead or self.fatal(command)
         if self.dead:
             raise StoreBrokenError
-        return await super().apply(command)
+        return await self._outbox.apply(command)
 
 
 def notes_a_result(command: Any) -> bool:
@@ -117,9 +120,9 @@ def notes_a_result(command: Any) -> bool:
 
 
 async def test_a_kill_right_after_the_receiver_accepted_sends_the_same_event(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
-    async with subscribed(tmp_path) as (here, receiver):
+    async with subscribed(ground) as (here, receiver):
         job = await here.admitted()
         outbox = here.workshop.store.outbox
         here.workshop.finalizer._outbox = Dying(outbox, notes_a_result)
@@ -128,14 +131,14 @@ async def test_a_kill_right_after_the_receiver_accepted_sends_the_same_event(
         here.clock.advance(61)
         assert (await here.deliver(job, retry=1))[1] == "completed"
         once(receiver, job.job_id, 2)
-        here.checks()
+        await here.checks()
 
 
 async def test_a_replay_of_a_job_that_died_after_the_webhook_does_not_send_it_again(
-    tmp_path: Path,
+    ground: Ground,
 ) -> None:
     """The delivery was noted, then the worker died until the budget was spent: it is not owed."""
-    async with subscribed(tmp_path) as (here, receiver):
+    async with subscribed(ground) as (here, receiver):
         job = await here.admitted()
         outbox = here.workshop.store.outbox
         settles = Dying(outbox, lambda command: type(command).__name__ == "Complete")
@@ -148,13 +151,13 @@ async def test_a_replay_of_a_job_that_died_after_the_webhook_does_not_send_it_ag
         here.clock.advance(61)
         assert (await here.deliver(job))[1] == "completed"
         once(receiver, job.job_id, 1)
-        here.checks()
+        await here.checks()
 
 
-async def test_a_replay_after_a_failed_memories_step_keeps_the_identity(tmp_path: Path) -> None:
+async def test_a_replay_after_a_failed_memories_step_keeps_the_identity(ground: Ground) -> None:
     dies = [fails(StepFailedError)] * 5
     processor = FakeProcessor(memories=in_turn(*dies, remembered))
-    async with subscribed(tmp_path, processor) as (here, receiver):
+    async with subscribed(ground, processor) as (here, receiver):
         receiver.turns = ["500", "200"]
         job = await here.admitted()
         for retry in range(5):
@@ -166,4 +169,4 @@ async def test_a_replay_after_a_failed_memories_step_keeps_the_identity(tmp_path
         assert (await here.deliver(job))[1] == "failed"
         assert (await here.deliver(job, retry=1))[1] == "completed"
         once(receiver, job.job_id, 2)
-        here.checks()
+        await here.checks()

@@ -11,8 +11,9 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx
 import jwt
@@ -28,7 +29,6 @@ from listen_finalization.dispatch.cloud_tasks import open_client
 from listen_finalization.domain.content import Segment
 from listen_finalization.domain.job import Job
 from listen_finalization.domain.policy import Policy
-from listen_finalization.outbox.codec import encode_effects, encode_history
 from listen_finalization.outbox.firestore import FirestoreStore
 from listen_finalization.settings import RUN_PATH
 from listen_finalization.testing.cloud_tasks import CloudTasksServer
@@ -37,6 +37,7 @@ from listen_finalization.testing.processor import Call, read_calls
 from listen_finalization.testing.redis_server import free_port
 
 from .cable import Cable
+from .firestore_rows import tables_of
 from .invariants import Rows, Tables
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,13 @@ SCHEDULER = "scheduler@example-project.iam.gserviceaccount.com"
 USERS = "users-of-the-test"
 LOCATION = "us-central1"
 ATTEMPTS = 5
+
+
+@cache
+def _key(purpose: str) -> RSAPrivateKey:
+    """Make the key of that purpose, once for all clouds of this process."""
+    del purpose
+    return generate_private_key(public_exponent=65537, key_size=2048)
 
 
 @dataclass
@@ -82,24 +90,26 @@ class Cloud:
         directory: Path,
         firestore: str,
         *,
+        project: str | None = None,
         redis: str | None = None,
         delay: float = 0.05,
         **environment: str,
     ) -> None:
-        self.project = f"p-{secrets.token_hex(8)}"
+        """Stand in a project of its own where none is named."""
+        self.project = project or f"p-{secrets.token_hex(8)}"
         self.directory = directory
         self.stderr = directory / "stderr.txt"
         self.calls_log = directory / "calls.jsonl"
         self.tap = Tap(firestore)
         self.queue_name = f"projects/{self.project}/locations/{LOCATION}/queues/finalization"
-        self.tasks = CloudTasksServer()
+        self.tasks = CloudTasksServer(key=_key("tasks"))
         self.worker_port = free_port()
         self._firestore = firestore
         self._redis = redis
         self._delay = delay
         self._environment = environment
         self._closing = AsyncExitStack()
-        self._key: RSAPrivateKey = generate_private_key(public_exponent=65537, key_size=2048)
+        self._key = _key("users")
         self._issuer = LocalIssuer(self._key)
         self._keys = KeyServer()
         self._keys.answer = Answer.json(self._issuer.jwks())
@@ -256,42 +266,11 @@ class Cloud:
 
     async def tables(self) -> Tables:
         """Read the database as the embedded store's tables."""
-        jobs = [_columns(job) for job in await self.jobs()]
-        return Tables(
-            jobs=jobs,
-            conversations=[row async for row in self._collected("conversations")],
-            results=[
-                {"job_id": found.id}
-                async for found in self.client.collection(
-                    "conversation_finalization_results"
-                ).stream()
-            ],
-            memories=[row async for row in self._collected("memories")],
-        )
-
-    async def _collected(self, kind: str) -> Any:
-        async for found in self.client.collection_group(kind).stream():
-            _, uid, *_ = found.reference.path.split("/")
-            fields = found.to_dict() or {}
-            blank = dict.fromkeys(_CONVERSATION)
-            place = {"uid": uid, "conversation_id": fields.get("conversation_id", found.id)}
-            yield {**blank, **fields, **place}
-
-
-_CONVERSATION = (
-    *("status", "discarded", "deleted", "structured"),
-    *("finalization_job_id", "finalization_revision"),
-)
+        return await tables_of(self.client, await self.jobs())
 
 
 def _url(place: Process | str) -> str:
     return place if isinstance(place, str) else place.url
-
-
-def _columns(job: Job) -> dict[str, Any]:
-    plain = {name: getattr(job, name) for name in job.__slots__}
-    history, effects = encode_history(job.history), encode_effects(job.effects)
-    return {**plain, "history": history, "effects": effects}
 
 
 def completed(rows: Rows) -> int:

@@ -24,22 +24,26 @@ async def served(cloud: Cloud, processor: Processor) -> AsyncIterator[Production
     settings = Settings.from_environment(cloud.environment())
     async with (
         await Production.open(settings, Role.ALL, processor=processor) as stack,
-        serving(stack.app, cloud.worker_port),
+        serving(stack.app, listening(cloud.worker_port)),
     ):
         yield stack
 
 
 @asynccontextmanager
-async def serving(app: FastAPI, port: int = 0) -> AsyncIterator[int]:
-    """Serve on loopback, by default at any free port; yields the port."""
-    with socket.create_server(("127.0.0.1", port), backlog=512) as listener:
-        settings = {**uvicorn_settings(), "timeout_graceful_shutdown": 1}
-        server = uvicorn.Server(uvicorn.Config(app, **settings))
-        running = asyncio.ensure_future(server.serve([listener]))
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        try:
-            yield int(listener.getsockname()[1])
-        finally:
-            server.should_exit = True
-            await running
+async def serving(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve, and close the listener at the end."""
+    settings = {**uvicorn_settings(), "timeout_graceful_shutdown": 1}
+    server = uvicorn.Server(uvicorn.Config(app, **settings))
+    running = asyncio.ensure_future(server.serve([listener]))
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await running
+
+
+def listening(port: int = 0) -> socket.socket:
+    """Take a port of loopback, by default any free one; who connects waits to be served."""
+    return socket.create_server(("127.0.0.1", port), backlog=512)

@@ -30,13 +30,16 @@ def rows_of(path: Path, table: str) -> Rows:
 
 
 class Marks:
-    """Remembers the highest generation and epoch of each row between looks at the file."""
+    """Remembers the highest generation and epoch of each row between looks at the store."""
 
     def __init__(self) -> None:
         self._high: dict[str, tuple[int, int]] = {}
 
     def look(self, path: Path) -> None:
-        for row in rows_of(path, JOBS):
+        self.see(rows_of(path, JOBS))
+
+    def see(self, rows: Rows) -> None:
+        for row in rows:
             present = (row["dispatch_generation"], row["lease_epoch"])
             before = self._high.get(row["job_id"], (0, 0))
             assert present[0] >= before[0] and present[1] >= before[1], row

@@ -1,4 +1,4 @@
-"""One worker without HTTP and without loops over a real file: for tests of processors, and ours."""
+"""One worker without HTTP and loops over a real store: for tests of processors, and ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from listen_finalization.domain.policy import Policy
 from listen_finalization.finalizer import Delivery, Finalizer, Result
 from listen_finalization.observe.signals import Signals
 from listen_finalization.outbox.sqlite import SqliteStore
-from listen_finalization.ports import Liveness, Outbox, Record, RunLock
+from listen_finalization.ports import Conversations, Liveness, Outbox, Record, RunLock, Store
 from listen_finalization.processing.delivery import Delivery as Sending
 from listen_finalization.processing.delivery import DeliveryResult
 from listen_finalization.processing.destinations import Destinations
@@ -92,6 +92,7 @@ class Workshop:
         *,
         policy: Policy = EMBEDDED,
         clock: Any = None,
+        store: Store | None = None,
         sender: Sender | None = None,
         slots: int = 4,
         run_timeout: float = 60.0,
@@ -99,16 +100,21 @@ class Workshop:
         run_lock: Callable[[Outbox, Liveness, Signals], RunLock] | None = None,
         wrapped: Callable[[Outbox], Outbox] = lambda outbox: outbox,
     ) -> None:
-        """Open `listen.db` in the directory.
+        """Open `listen.db` in the directory, unless a `store` is given.
 
-        Everything but `store` works on `wrapped(outbox)`; `clock` is that of the store. A run lock
-        is made of the parts that it needs, and is the caller's to close.
+        Everything but `store` works on `wrapped(outbox)`; `clock` is that of the file. A store that
+        is given must be under the same policy. It is the caller's to close, and so is a run lock,
+        which is made of the parts that it needs.
         """
         self.directory = directory
         self.policy = policy
-        self.store = SqliteStore(directory / "listen.db", policy, clock=clock)
+        self._opened: list[SqliteStore] = []
+        if store is None:
+            self._opened = [SqliteStore(directory / "listen.db", policy, clock=clock)]
+            store = self._opened[0]
+        self.store: Any = store
         self.outbox = wrapped(self.store.outbox)
-        self.conversations = self.store.conversations
+        self.conversations: Conversations = self.store.conversations
         self.destinations = Destinations(self.store.records)
         self.processor: Any = processor or FakeProcessor()
         self.sender: Any = sender or FakeSender()
@@ -135,7 +141,8 @@ class Workshop:
 
     async def __aexit__(self, *_: object) -> None:
         await self.finalizer.close(0)
-        self.store.close()
+        for opened in self._opened:
+            opened.close()
 
     async def spoken(
         self, key: str = "c1", *, text: str = "We ship on Friday.", byok: bool = False
@@ -164,7 +171,7 @@ class Workshop:
 
     async def job(self, job: Job) -> Job:
         """Return the row as it stands."""
-        found = await self.store.outbox.get(job.job_id)
+        found: Job | None = await self.store.outbox.get(job.job_id)
         assert found is not None
         return found
 

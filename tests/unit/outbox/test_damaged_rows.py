@@ -27,7 +27,8 @@ async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
 
 @pytest.fixture
 def records(workshop: Workshop) -> Records:
-    return workshop.store.records
+    held: Records = workshop.store.records
+    return held
 
 
 def change(workshop: Workshop, statement: str, *values: str) -> None:
