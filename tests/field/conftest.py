@@ -1,4 +1,4 @@
-"""Every case that takes a `ground` is shown on both stores."""
+"""Every case that takes a `ground` is shown on both stores: on Firestore by `make test-full`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 from .ground import FileGround, Ground, ProjectGround
 
-FIRESTORE = pytest.param("firestore", marks=pytest.mark.xdist_group("firestore"))
+FIRESTORE = pytest.param(
+    "firestore", marks=[pytest.mark.xdist_group("firestore"), pytest.mark.full]
+)
 
 
 @pytest.fixture(params=["sqlite", FIRESTORE])

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .checks import all_checks
-from .ground import Ground
+from .ground import Ground, ProjectGround
 from .house import House, house
 
 COUNT = 200
 WAITS = (0.0, 0.001, 0.005, 0.02, 0.1)
 USERS = 8
-"""Users among whom the calls are spread, so that no rate is reached."""
+"""Users among whom the calls are spread."""
 WHOLE = ("completed", True, True)
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing sends RST and drops what was not read."""
@@ -38,13 +38,13 @@ def hang_up(port: int, token: str, number: int) -> None:
         time.sleep(WAITS[number % len(WAITS)])
 
 
-async def hang_up_all(home: House, port: int) -> None:
+async def hang_up_all(home: House, port: int, count: int) -> None:
     tokens = [home.token(f"user{number}") for number in range(USERS)]
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(16) as pool:
         calls = [
             loop.run_in_executor(pool, hang_up, port, tokens[number % USERS], number)
-            for number in range(COUNT)
+            for number in range(count)
         ]
         await asyncio.gather(*calls)
 
@@ -55,16 +55,16 @@ def state(row: dict[str, Any]) -> tuple[str, bool, bool]:
 
 
 async def test_a_hangup_leaves_all_or_nothing(ground: Ground) -> None:
-    async with house(ground) as home:
-        for number in range(COUNT):
+    count = 80 if isinstance(ground, ProjectGround) else COUNT
+    async with house(ground, finalize_per_minute=6_000) as home:
+        for number in range(count):
             await home.spoken(f"c{number}", uid=f"user{number % USERS}")
         async with home.served() as port:
-            await hang_up_all(home, port)
-            await asyncio.sleep(0.2)
-            await home.settled()
+            while len(await home.jobs()) < count // 4:  # resets before a slow server had read
+                await hang_up_all(home, port, count)
+        await home.settled()
         states = Counter(map(state, (await ground.tables()).conversations))
         assert set(states) <= {("in_progress", False, False), WHOLE}
-        admitted = states[WHOLE]
-        assert admitted >= COUNT // 4
-        assert sum(home.processor.runs.values()) == admitted == len(await home.jobs())
+        admitted = len(await home.jobs())
+        assert sum(home.processor.runs.values()) == admitted == states[WHOLE]
         await all_checks(home)

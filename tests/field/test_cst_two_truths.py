@@ -21,7 +21,7 @@ from listen_finalization.domain.job import Job
 from listen_finalization.errors import StepFailedError
 
 from .checks import all_checks
-from .ground import Ground, ProjectGround
+from .ground import FileGround, Ground, ProjectGround
 from .house import House, Scripted, house
 
 EVERY = 0.02
@@ -238,5 +238,5 @@ async def test_two_truths(ground: Ground) -> None:
 
 
 @pytest.mark.full
-async def test_two_truths_over_two_hundred_jobs(ground: Ground) -> None:
-    await two_truths(ground, 200)
+async def test_two_truths_over_two_hundred_jobs(file_ground: FileGround) -> None:
+    await two_truths(file_ground, 200)

@@ -18,7 +18,7 @@ from listen_finalization.errors import EnvironmentFaultError
 from listen_finalization.processing.protocol import Request
 
 from .checks import all_checks
-from .ground import Ground, ProjectGround
+from .ground import FileGround, Ground, ProjectGround
 from .house import UID, House, Scripted, house
 
 SLOTS = 4
@@ -107,5 +107,5 @@ async def test_a_backlog_drains_at_the_configured_width(ground: Ground) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(900)
-async def test_two_thousand_jobs_drain_at_the_configured_width(ground: Ground) -> None:
-    await burst(ground, jobs=2_000, delay=0.5, throttled=60)
+async def test_two_thousand_jobs_drain_at_the_configured_width(file_ground: FileGround) -> None:
+    await burst(file_ground, jobs=2_000, delay=0.5, throttled=60)
