@@ -83,6 +83,7 @@ class House:
         self.told: list[str] = []
         self.statuses: Counter[int] = Counter()
         self.high: dict[str, tuple[int, int]] = {}
+        self._under_way = 0
 
     def token(self, uid: str = UID) -> str:
         return f"Bearer {self.site.user_token(uid)}"
@@ -163,8 +164,22 @@ class House:
         """Serve on a free port of loopback, and yield the port."""
         hush()
         listener = listening()
-        async with serving(self.site.app, listener):
+        async with serving(self._counting(), listener):
             yield int(listener.getsockname()[1])
+
+    async def idle(self) -> bool:
+        """Whether no request that came over a socket is under way."""
+        return self._under_way == 0
+
+    def _counting(self) -> Any:
+        async def counted(scope: Any, receive: Any, send: Any) -> None:
+            self._under_way += scope["type"] == "http"
+            try:
+                await self.site.app(scope, receive, send)
+            finally:
+                self._under_way -= scope["type"] == "http"
+
+        return counted
 
 
 def _is_record(path: str) -> bool:

@@ -62,6 +62,7 @@ async def test_a_hangup_leaves_all_or_nothing(ground: Ground) -> None:
         async with home.served() as port:
             while len(await home.jobs()) < count // 4:  # resets before a slow server had read
                 await hang_up_all(home, port, count)
+                await home.until(home.idle)
         await home.settled()
         states = Counter(map(state, (await ground.tables()).conversations))
         assert set(states) <= {("in_progress", False, False), WHOLE}

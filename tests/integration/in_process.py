@@ -6,9 +6,9 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from listen_finalization.http.serving import uvicorn_settings
 from listen_finalization.processing.protocol import Processor
@@ -30,8 +30,8 @@ async def served(cloud: Cloud, processor: Processor) -> AsyncIterator[Production
 
 
 @asynccontextmanager
-async def serving(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve, and close the listener at the end."""
+async def serving(app: Any, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve an ASGI application, and close the listener at the end."""
     settings = {**uvicorn_settings(), "timeout_graceful_shutdown": 1}
     server = uvicorn.Server(uvicorn.Config(app, **settings))
     running = asyncio.ensure_future(server.serve([listener]))
