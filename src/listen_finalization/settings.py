@@ -260,20 +260,22 @@ class Settings:
         for relation in self.inequalities():
             if not relation.holds:
                 yield Fault(relation.names, f"{relation.text} does not hold")
-        mode, audience, invoker, loopback, handler, emulator, scheduler = (
-            BY_FIELD[field].name for field in _BOUND
-        )
+        mode = _name("dispatch_mode")
         for field, one in BY_FIELD.items():
             if one.needed is self.dispatch_mode and getattr(self, field) is None:
                 yield Fault((one.name,), f"{one.name} is required with {mode}={one.needed}")
         half = (self.tasks_oidc_audience is None) is not (self.tasks_invoker_sa is None)
         if half and self.dispatch_mode is not CLOUD_TASKS:
+            audience, invoker = _name("tasks_oidc_audience"), _name("tasks_invoker_sa")
             yield Fault((audience, invoker), f"{audience} and {invoker} need each other")
         if self.admit_loopback_destinations and self.dispatch_mode is not EMBEDDED:
+            loopback = _name("admit_loopback_destinations")
             yield Fault((loopback, mode), f"{loopback}=true needs {mode}={EMBEDDED}")
         if (self.tasks_handler_url or "").startswith("http:") and not self.tasks_emulator:
+            handler, emulator = _name("tasks_handler_url"), _name("tasks_emulator")
             yield Fault((handler, emulator), f"{handler} must be https without {emulator}")
         if self.scheduler_sa is not None and self.tasks_oidc_audience is None:
+            scheduler, audience = _name("scheduler_sa"), _name("tasks_oidc_audience")
             yield Fault((scheduler, audience), f"{scheduler} needs {audience}")
 
 
@@ -282,16 +284,11 @@ BY_FIELD: Mapping[str, Setting] = {
     for field in dataclasses.fields(Settings)
     if "setting" in field.metadata
 }
-_BOUND = (
-    "dispatch_mode",
-    "tasks_oidc_audience",
-    "tasks_invoker_sa",
-    "admit_loopback_destinations",
-    "tasks_handler_url",
-    "tasks_emulator",
-    "scheduler_sa",
-)
 SETTINGS: tuple[Setting, ...] = tuple(BY_FIELD.values())
+
+
+def _name(field: str) -> str:
+    return BY_FIELD[field].name
 
 
 def _mode(texts: Mapping[str, str]) -> DispatchMode:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from listen_finalization.cli.exit_codes import ExitCode
+from listen_finalization.cli.extras import google_needed
 from listen_finalization.cli.faults import CommandError
 from listen_finalization.cli.options import examples
 from listen_finalization.cli.printing import say
@@ -17,7 +18,6 @@ from listen_finalization.cli.printing import say
 if TYPE_CHECKING:
     from listen_finalization.testing.cloud_tasks import CloudTasksServer
 
-_OF_THE_EXTRA = frozenset({"google", "grpc", "proto"})
 _PORT = click.IntRange(0, 65_535)
 
 
@@ -73,17 +73,8 @@ def cloud_tasks(port: int, keys_port: int, queues: tuple[str, ...], state: Path 
 def _server(
     port: int, keys_port: int, queues: tuple[str, ...], state: Path | None
 ) -> CloudTasksServer:
-    try:
+    with google_needed("the Cloud Tasks server"):
         from listen_finalization.testing.cloud_tasks import CallRefusedError, CloudTasksServer
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in _OF_THE_EXTRA:
-            raise
-        raise CommandError(
-            "a library of the Cloud Tasks server is not installed",
-            code=ExitCode.USAGE,
-            remedy="pip install 'listen-finalization[server,google]'",
-            word="extra_missing",
-        ) from missing
     try:
         return CloudTasksServer(port=port, keys_port=keys_port, queues=queues, state=state)
     except CallRefusedError as refused:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from listen_finalization.cli.exit_codes import ExitCode
+from listen_finalization.cli.extras import google_needed
 from listen_finalization.cli.faults import CommandError
 from listen_finalization.cli.options import examples, output_option
 from listen_finalization.cli.printing import console, print_json, print_table, say
@@ -23,8 +24,6 @@ from listen_finalization.settings import Settings
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-_OF_THE_EXTRA = frozenset({"google", "grpc", "proto"})
 
 
 @click.command(
@@ -88,17 +87,8 @@ def _deployed(directory: Path, environment: str) -> Deployed:
 
 
 def _examined(deployed: Deployed, settings: Settings, deadline: float) -> tuple[Finding, ...]:
-    try:
+    with google_needed("the doctor"):
         from listen_finalization.operate.examination import COUNT, examine
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in _OF_THE_EXTRA:
-            raise
-        raise CommandError(
-            "a library of the doctor is not installed",
-            code=ExitCode.USAGE,
-            remedy="pip install 'listen-finalization[server,google]'",
-            word="extra_missing",
-        ) from missing
     with _progress(COUNT) as noted:
         return run_async(examine(deployed, settings, deadline=deadline, noted=noted))
 

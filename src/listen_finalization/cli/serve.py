@@ -11,11 +11,10 @@ import click
 from listen_finalization.cli.binding import address_of, bound
 from listen_finalization.cli.options import examples
 from listen_finalization.cli.printing import say
-from listen_finalization.domain.budgets import DispatchMode
-from listen_finalization.errors import SettingsError
-from listen_finalization.settings import BY_FIELD, Settings
+from listen_finalization.settings import Settings
 
 ROLES = ("api", "worker", "live", "all")
+"""The words of `stack.production.Role`, whose module is too heavy to be loaded for a help text."""
 
 
 @click.command(
@@ -49,9 +48,6 @@ def serve(role: str, host: str, port: int) -> None:
     Google Cloud is served by `up`.
     """
     settings = Settings.from_environment(os.environ)
-    if settings.dispatch_mode is DispatchMode.EMBEDDED:
-        mode = BY_FIELD["dispatch_mode"].name
-        raise SettingsError(f"{mode}: the embedded mode is run by `listen-finalization up`")
     with bound(host, port) as opened:
         from listen_finalization.cli.logs import log_to_stderr
 

@@ -19,6 +19,7 @@ from typing import Any
 import google.auth
 import grpc  # type: ignore[import-untyped]
 from google.api_core import exceptions
+from google.auth.exceptions import GoogleAuthError
 from google.cloud import tasks_v2
 from google.cloud.tasks_v2.services.cloud_tasks import async_client
 from google.cloud.tasks_v2.services.cloud_tasks.transports import (
@@ -29,6 +30,8 @@ from google.cloud.tasks_v2.services.cloud_tasks.transports import (
 from listen_finalization.domain.budgets import MAX_DISPATCH_DEADLINE
 from listen_finalization.domain.identity import task_name
 from listen_finalization.domain.job import Job
+from listen_finalization.errors import CredentialsMissingError
+from listen_finalization.observe.quiet import keep_requests_out_of_logs
 from listen_finalization.observe.signals import Event, Signals
 
 TIME_LIMIT = 3.0
@@ -110,16 +113,17 @@ async def open_client(endpoint: str | None = None) -> tasks_v2.CloudTasksAsyncCl
 
     `endpoint` is `host:port` of a Cloud Tasks server on loopback, reached without TLS and without
     credentials. Raises `ValueError` for one that other machines could answer for, and
-    `google.auth.exceptions.DefaultCredentialsError` where there is no account to call Google with.
+    `CredentialsMissingError` where there is no account to call Google with.
 
     The default credentials are looked for in a thread, because that reads files and may ask the
     metadata server. A token is refreshed in gRPC's own thread, never on the event loop.
     """
-    # They write whole requests at DEBUG, with a handler that google-api-core puts on them itself.
-    for module in (async_client, grpc_asyncio):
-        logging.getLogger(module.__name__).setLevel(logging.INFO)
+    keep_requests_out_of_logs(async_client, grpc_asyncio)
     if endpoint is None:
-        credentials, _ = await asyncio.to_thread(google.auth.default, scopes=_SCOPES)
+        try:
+            credentials, _ = await asyncio.to_thread(google.auth.default, scopes=_SCOPES)
+        except GoogleAuthError as error:
+            raise CredentialsMissingError from error
         return tasks_v2.CloudTasksAsyncClient(credentials=credentials)
     if not _loopback(endpoint):
         raise ValueError("a Cloud Tasks endpoint must be host:port on loopback")

@@ -16,6 +16,11 @@ LEADER = "dispatcher.lock"
 _ID_DIGITS = 16
 
 
+def half_of_claim_id() -> str:
+    """Return 64 random bits as hex digits: a process's id, or the half that its claims add."""
+    return secrets.token_hex(_ID_DIGITS // 2)
+
+
 class HeldLock:
     """An exclusive lock on an open file, this process's alone.
 
@@ -86,7 +91,7 @@ class ProcessRegistry:
     def _register(self) -> None:
         self._pid = os.getpid()
         while True:
-            self._id = secrets.token_hex(_ID_DIGITS // 2)
+            self._id = half_of_claim_id()
             self._file = self._path(self._id)
             descriptor = os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
             self._lock = HeldLock(descriptor)
@@ -100,7 +105,7 @@ class ProcessRegistry:
     def new_claim_id(self) -> str:
         """Mint a claim id: this process's id, then 64 random bits, as 32 hex digits."""
         self._own()
-        return self._id + secrets.token_hex(_ID_DIGITS // 2)
+        return self._id + half_of_claim_id()
 
     def dead(self, claim_id: str) -> bool:
         """Whether the process that minted the claim id is provably dead."""

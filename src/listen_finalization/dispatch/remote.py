@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
-
-_HALF = 8
-"""Bytes of each half of a claim id (contract 3: 128 bits)."""
+from listen_finalization.dispatch.processes import half_of_claim_id
 
 
 class RemoteProcesses:
     """A `ports.Liveness` without a shared kernel: only the end of a lease frees a job."""
 
     def __init__(self) -> None:
-        self._id = secrets.token_hex(_HALF)
+        self._id = half_of_claim_id()
 
     def dead(self, claim_id: str) -> bool:
         """Say no: nothing here can know of another machine's process."""
@@ -21,4 +18,4 @@ class RemoteProcesses:
 
     def new_claim_id(self) -> str:
         """Mint a claim id: this process's id, then 64 random bits, as 32 hex digits."""
-        return self._id + secrets.token_hex(_HALF)
+        return self._id + half_of_claim_id()

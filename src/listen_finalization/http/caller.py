@@ -21,6 +21,14 @@ class Verifier(Protocol):
     async def verify(self, authorization: list[str]) -> Verified | Refused: ...
 
 
+async def identified(request: Request, verifier: Verifier, signals: Signals) -> Verified | Refused:
+    """Judge the request's token; a refusal is told of. Nothing else of the request is read."""
+    identity = await verifier.verify(request.headers.getlist("authorization"))
+    if isinstance(identity, Refused):
+        signals.emit(Event.TOKEN_REFUSED, code=identity.reason, level=logging.WARNING)
+    return identity
+
+
 class Callers:
     """Turns a request's token into a uid; nothing else of the request is looked at."""
 
@@ -30,10 +38,9 @@ class Callers:
 
     async def uid(self, request: Request) -> str:
         """Return the proven user. Raises `ProblemError` with 401, 403 or 503."""
-        identity = await self._verifier.verify(request.headers.getlist("authorization"))
+        identity = await identified(request, self._verifier, self._signals)
         if isinstance(identity, Verified):
             return identity.subject
-        self._signals.emit(Event.TOKEN_REFUSED, code=identity.reason, level=logging.WARNING)
         raise ProblemError(_KINDS[identity.status], headers=_challenge(identity))
 
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 
 from listen_finalization.auth.outcome import Refused
 from listen_finalization.errors import StoreError
-from listen_finalization.http.caller import Verifier
+from listen_finalization.http.caller import Verifier, identified
 from listen_finalization.observe.signals import Event, Signals
 
 RETRY_AFTER = "60"
@@ -32,9 +32,8 @@ class RoundRoute:
 
     async def __call__(self, request: Request) -> JSONResponse:
         """Run one round, or skip it where another is young; answer its counts, or 503."""
-        identity = await self._verifier.verify(request.headers.getlist("authorization"))
+        identity = await identified(request, self._verifier, self._signals)
         if isinstance(identity, Refused):
-            self._signals.emit(Event.TOKEN_REFUSED, code=identity.reason, level=logging.WARNING)
             return JSONResponse({"status": "refused", "code": identity.reason}, identity.status)
         try:
             counts = await self._start()

@@ -23,7 +23,7 @@ from listen_finalization.http.body import (
     read_body,
     strict_json,
 )
-from listen_finalization.http.caller import Verifier
+from listen_finalization.http.caller import Verifier, identified
 from listen_finalization.observe.signals import Event, Signals
 
 MAX_BODY = 1_024
@@ -64,9 +64,8 @@ class WorkerRoute:
 
     async def __call__(self, request: Request) -> JSONResponse:
         """Run one delivery."""
-        identity = await self._verifier.verify(request.headers.getlist("authorization"))
+        identity = await identified(request, self._verifier, self._signals)
         if isinstance(identity, Refused):
-            self._signals.emit(Event.TOKEN_REFUSED, code=identity.reason, level=logging.WARNING)
             return _answer(identity.status, "refused", identity.reason)
         try:
             delivery = await self._delivery(request)

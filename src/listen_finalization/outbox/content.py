@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from listen_finalization.domain.identity import identifier_fault
 from listen_finalization.domain.job import Instant
-from listen_finalization.errors import ConversationClosedError, ValueRefusedError
+from listen_finalization.errors import ConversationClosedError
 from listen_finalization.outbox.codec import dumps
 from listen_finalization.outbox.operations import (
     Append,
@@ -17,6 +15,7 @@ from listen_finalization.outbox.operations import (
     DeleteRow,
     PutRow,
     SetAside,
+    refuse_unstorable,
 )
 from listen_finalization.outbox.statements import STATEMENTS
 
@@ -43,7 +42,9 @@ class ContentWriter:
         raise TypeError
 
     def _append(self, operation: Append, now: Instant) -> int:
-        _refuse_unstorable(operation)
+        refuse_unstorable(
+            operation.uid, operation.conversation_id, operation.segments, operation.photos
+        )
         place = (operation.uid, operation.conversation_id)
         self._run("append_open", (*place, operation.language, now))
         version, has_content, deleted, discarded = self._one("append_state", place)
@@ -100,12 +101,3 @@ class ContentWriter:
 
     def _one(self, name: str, values: Sequence[Any]) -> Any:
         return self._run(name, values).fetchone()
-
-
-def _refuse_unstorable(operation: Append) -> None:
-    """Raise `ValueRefusedError` for what SQLite would store as something else."""
-    if identifier_fault(operation.uid) or identifier_fault(operation.conversation_id):
-        raise ValueRefusedError
-    times = [time for s in operation.segments for time in (s.start, s.end)]
-    if operation.photos < 0 or not all(map(math.isfinite, times)):
-        raise ValueRefusedError

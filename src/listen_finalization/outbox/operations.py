@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from listen_finalization.domain.commands import Command
 from listen_finalization.domain.content import Segment
+from listen_finalization.domain.identity import identifier_fault
 from listen_finalization.domain.job import Instant
+from listen_finalization.errors import ValueRefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,13 @@ class SetAside:
 
 
 Operation = Command | Append | DeleteConversation | PutRow | DeleteRow | SetAside
+
+
+def refuse_unstorable(
+    uid: str, conversation_id: str, segments: Sequence[Segment], photos: int
+) -> None:
+    """Raise `ValueRefusedError` for what a store would keep as something else, or nowhere."""
+    times = [time for s in segments for time in (s.start, s.end)]
+    nameless = identifier_fault(uid) or identifier_fault(conversation_id)
+    if nameless or photos < 0 or not all(map(math.isfinite, times)):
+        raise ValueRefusedError

@@ -13,8 +13,14 @@ from listen_finalization.domain.codes import Status, Step
 from listen_finalization.domain.content import Content, Memory, Segment
 from listen_finalization.domain.conversation import Conversation
 from listen_finalization.domain.job import Instant, Job
-from listen_finalization.errors import RowUnreadableError, ValueRefusedError
+from listen_finalization.errors import RowUnreadableError
 from listen_finalization.outbox.codec import CONVERSATION_COLUMNS, decode_conversation, decode_job
+from listen_finalization.outbox.paging import (
+    MOST_LISTED,
+    cursor_behind,
+    place_of,
+    refuse_limit,
+)
 from listen_finalization.outbox.statements import STATEMENTS
 from listen_finalization.ports import DuePage, DueRow, JobPage, Record, Row
 
@@ -50,7 +56,7 @@ def due_page(
     connection: sqlite3.Connection, now: Instant, limit: int, after: DueRow | None
 ) -> DuePage:
     """Return due rows from behind `after`, and when the next that is not due yet will be."""
-    _refuse_limit(limit)
+    refuse_limit(limit)
     place = (after.due, after.job_id) if after is not None else (0, "")
     found = connection.execute(STATEMENTS["due_page"], (now, *place, limit)).fetchall()
     (next_due,) = connection.execute(STATEMENTS["next_due"], (now,)).fetchone()
@@ -61,7 +67,7 @@ _STATUSES = frozenset(Status)
 
 
 def leases(connection: sqlite3.Connection, limit: int) -> tuple[DueRow, ...]:
-    _refuse_limit(limit)
+    refuse_limit(limit)
     found = connection.execute(STATEMENTS["leases"], (limit,)).fetchall()
     return tuple(_due_row(row) for row in found)
 
@@ -84,8 +90,8 @@ def job_page(
     A row that cannot be decoded is named by its id alone. Raises `ValueRefusedError` for a cursor
     that no page gave out.
     """
-    _refuse_limit(limit, 500)
-    place = _END if cursor is None else _place(cursor)
+    refuse_limit(limit, MOST_LISTED)
+    place = _END if cursor is None else place_of(cursor)
     parts = [
         _by_status(connection, one, place, limit + 1)
         for one in ([status] if status is not None else list(Status))
@@ -95,7 +101,7 @@ def job_page(
     read = [_readable(row) for row in rows[:limit]]
     jobs = tuple(job for job in read if isinstance(job, Job))
     lost = tuple(job for job in read if isinstance(job, str))
-    more = f"{rows[limit - 1][8]}.{rows[limit - 1][0]}" if len(rows) > limit else None
+    more = cursor_behind(rows[limit - 1][8], rows[limit - 1][0]) if len(rows) > limit else None
     return JobPage(jobs, more, lost)
 
 
@@ -105,18 +111,6 @@ def _readable(row: tuple[Any, ...]) -> Job | str:
         return decode_job(row)
     except RowUnreadableError:
         return str(row[0])
-
-
-def _refuse_limit(limit: int, most: int = 10_000) -> None:
-    if not 1 <= limit <= most:
-        raise ValueRefusedError
-
-
-def _place(cursor: str) -> tuple[int, str]:
-    created, _, job_id = cursor.partition(".")
-    if not (created.isascii() and created.isdigit() and len(created) < 19):
-        raise ValueRefusedError
-    return int(created), job_id
 
 
 def _by_status(
@@ -174,7 +168,7 @@ def row_of(connection: sqlite3.Connection, kind: str, key: str) -> Row | None:
 
 def rows_of(connection: sqlite3.Connection, kind: str, prefix: str, limit: int) -> tuple[Row, ...]:
     """Return rows by key; a damaged one is left out, so that it stands in nobody's way."""
-    _refuse_limit(limit)
+    refuse_limit(limit)
     bounds = (kind, prefix, _after(prefix), limit)
     found = connection.execute(STATEMENTS["list_rows"], bounds).fetchall()
     rows = (_row(*line) for line in found)

@@ -17,14 +17,14 @@ from listen_finalization.auth.identities import (
 )
 from listen_finalization.dispatch.remote import RemoteProcesses
 from listen_finalization.domain.budgets import DispatchMode
-from listen_finalization.errors import CredentialsMissingError, SettingsError
+from listen_finalization.errors import SettingsError
 from listen_finalization.http.app import CustomerServices, Services, build_app
 from listen_finalization.http.health import Part, slots_part, store_part
 from listen_finalization.http.limiter import RateLimiter
 from listen_finalization.http.rounds import RoundRoute
 from listen_finalization.http.tasks import WorkerRoute
 from listen_finalization.observe.signals import Signals
-from listen_finalization.outbox.firestore import FirestoreStore, GoogleAuthError
+from listen_finalization.outbox.firestore import FirestoreStore
 from listen_finalization.periodic import Periodic
 from listen_finalization.processing.protocol import Processor
 from listen_finalization.reconcile import Reconciler, Recovery
@@ -110,15 +110,12 @@ class Production:
         """
         _demand(settings, role)
         signals = Signals()
+        queue = await open_queue(settings, signals)
         try:
-            queue = await open_queue(settings, signals)
-            try:
-                return cls(settings, role, queue, signals, processor=processor)
-            except BaseException:
-                await queue.close()
-                raise
-        except GoogleAuthError as error:
-            raise CredentialsMissingError from error
+            return cls(settings, role, queue, signals, processor=processor)
+        except BaseException:
+            await queue.close()
+            raise
 
     def _new_runs(self, processor: Processor | None) -> Runs:
         return Runs(

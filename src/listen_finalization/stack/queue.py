@@ -27,8 +27,7 @@ class Queue:
 async def open_queue(settings: Settings, signals: Signals) -> Queue:
     """Return the queue of a production mode: Cloud Tasks, or in the `inline` mode none.
 
-    Raises `ExtraMissingError` without the `google` extra, and the client library's own error where
-    there are no credentials.
+    Needs the `google` extra, and raises `CredentialsMissingError`.
     """
     if settings.dispatch_mode is not DispatchMode.CLOUD_TASKS:
         return Queue(InlineDispatcher())

@@ -11,9 +11,16 @@ import urllib.request
 
 import pytest
 
+from listen_finalization.cli.serve import ROLES
+from listen_finalization.stack.production import Role
+
 PREFIX = "LISTEN_FINALIZATION_"
 INLINE = {f"{PREFIX}FIREBASE_PROJECT": "people", f"{PREFIX}FIRESTORE_PROJECT": "people"}
 NOWHERE = {"FIRESTORE_EMULATOR_HOST": "127.0.0.1:1"}
+
+
+def test_the_roles_of_the_command_line_are_those_of_the_product() -> None:
+    assert tuple(Role) == ROLES
 
 
 def command(*arguments: str) -> list[str]:

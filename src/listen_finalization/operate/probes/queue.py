@@ -11,6 +11,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import tasks_v2
 
 from listen_finalization.dispatch.cloud_tasks import open_client
+from listen_finalization.errors import CredentialsMissingError
 from listen_finalization.operate.facts import Blind, Look, Missing, Policy, QueueFacts, Unseen
 from listen_finalization.operate.probes.reach import Reach
 
@@ -71,7 +72,7 @@ async def _asked(
             if getattr(refused, "reason", None) == "SERVICE_DISABLED":
                 return Unseen(Blind.API_DISABLED)
             return Unseen(_BLIND.get(type(refused), Blind.ODD_ANSWER))
-        except GoogleAuthError:
+        except (GoogleAuthError, CredentialsMissingError):
             return Unseen(Blind.NO_CREDENTIALS)
 
 

@@ -9,8 +9,6 @@ try:
 except ImportError as error:
     raise ExtraMissingError("google") from error
 
-from google.auth.exceptions import GoogleAuthError
-
 from listen_finalization.outbox.firestore.store import FirestoreStore
 
-__all__ = ["FirestoreStore", "GoogleAuthError"]
+__all__ = ["FirestoreStore"]

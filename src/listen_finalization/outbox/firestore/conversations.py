@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from listen_finalization.outbox.firestore.talk import (
     version_of,
 )
 from listen_finalization.outbox.firestore.values import encode, encode_instant
+from listen_finalization.outbox.operations import refuse_unstorable
 from listen_finalization.ports import Record
 
 _TOKEN = "photo_count_token"  # noqa: S105 -- the name of a field
@@ -71,7 +71,7 @@ class FirestoreConversations:
         Raises `ValueRefusedError` where the document would not keep 64 KiB free. A commit of
         unknown outcome is found again by equal segments and, for photos, by a random token.
         """
-        _refuse_unstorable(uid, conversation_id, segments, photos)
+        refuse_unstorable(uid, conversation_id, segments, photos)
         asked = _Append(tuple(segments), language, photos, byok)
         name = self._rpc.names.conversation(uid, conversation_id)
         return await repeated(lambda _: self._append(name, asked))
@@ -153,14 +153,6 @@ class FirestoreConversations:
     async def _document(self, uid: str, conversation_id: str) -> Document | None:
         name = self._rpc.names.conversation(uid, conversation_id)
         return (await self._rpc.read((name,))).of(name)
-
-
-def _refuse_unstorable(
-    uid: str, conversation_id: str, segments: Sequence[Segment], photos: int
-) -> None:
-    times = [time for s in segments for time in (s.start, s.end)]
-    if not nameable(uid, conversation_id) or photos < 0 or not all(map(math.isfinite, times)):
-        raise ValueRefusedError
 
 
 def _refuse_large(fields: Fields, name: str) -> None:

@@ -26,10 +26,14 @@ from listen_finalization.outbox.firestore.places import Place, Places
 from listen_finalization.outbox.firestore.rpc import Document, Rpc
 from listen_finalization.outbox.firestore.sight import Looking
 from listen_finalization.outbox.firestore.values import encode_instant
+from listen_finalization.outbox.paging import (
+    MOST_LISTED,
+    cursor_behind,
+    place_of,
+    refuse_limit,
+)
 from listen_finalization.ports import DuePage, DueRow, JobPage
 
-MOST_DUE = 10_000
-MOST_LISTED = 500
 _DUE = "reconcile_after_at"
 
 
@@ -65,7 +69,7 @@ class FirestoreOutbox:
 
         `next_due` is None as well where the page ends before a row that is not due yet.
         """
-        _refuse_limit(limit, MOST_DUE)
+        refuse_limit(limit)
         place = None if after is None else (after.due, self._rpc.names.job(after.job_id))
         found = await repeated(lambda _: self._rpc.query(queries.due(limit + 1, place)))
         dated = [(due_of(d) or Instant(0), d) for d in found.documents.values()]
@@ -74,14 +78,14 @@ class FirestoreOutbox:
         return DuePage(tuple(rows[:limit]), found.now, min(later, default=None))
 
     async def leases(self, limit: int) -> tuple[DueRow, ...]:
-        _refuse_limit(limit, MOST_DUE)
+        refuse_limit(limit)
         found = await repeated(lambda _: self._rpc.query(queries.leases(limit)))
         return tuple(decode_due(d, due_of(d) or Instant(0)) for d in found.documents.values())
 
     async def list(
         self, *, status: Status | None = None, limit: int = 50, cursor: str | None = None
     ) -> JobPage:
-        _refuse_limit(limit, MOST_LISTED)
+        refuse_limit(limit, MOST_LISTED)
         place = None if cursor is None else self._place(cursor)
         asked = queries.newest(status, limit + 1, place)
         found = await repeated(lambda _: self._rpc.query(asked))
@@ -146,16 +150,10 @@ class FirestoreOutbox:
 
     def _place(self, cursor: str) -> tuple[int, str]:
         """Return where a cursor stands. Raises `ValueRefusedError` for one that no page gave."""
-        created, _, job_id = cursor.partition(".")
-        plain = created.isascii() and created.isdigit() and len(created) < 19
-        if not plain or not nameable(job_id):
+        created, job_id = place_of(cursor)
+        if not nameable(job_id):
             raise ValueRefusedError
-        return int(created), self._rpc.names.job(job_id)
-
-
-def _refuse_limit(limit: int, most: int) -> None:
-    if not 1 <= limit <= most:
-        raise ValueRefusedError
+        return created, self._rpc.names.job(job_id)
 
 
 def _readable(document: Document) -> Job | str:
@@ -168,7 +166,7 @@ def _readable(document: Document) -> Job | str:
 
 def _cursor(document: Document) -> str:
     created = Reading(document.fields).required_instant("created_at")
-    return f"{created}.{last_part(document.name)}"
+    return cursor_behind(created, last_part(document.name))
 
 
 def _due_anyhow(document: Document) -> Instant | None:

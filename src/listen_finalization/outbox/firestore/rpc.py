@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from google.cloud.firestore_v1.services.firestore.transports import grpc_asyncio
 from google.cloud.firestore_v1.types import firestore
 
 from listen_finalization.domain.job import Instant
+from listen_finalization.observe.quiet import keep_requests_out_of_logs
 from listen_finalization.outbox.firestore.faults import COMMITTING, READING, fault_of
 from listen_finalization.outbox.firestore.fields import Fields
 from listen_finalization.outbox.firestore.names import Names
@@ -65,7 +65,7 @@ class Rpc:
     """
 
     def __init__(self, client: AsyncClient, shift: Callable[[], int]) -> None:
-        _keep_content_out_of_logs()
+        keep_requests_out_of_logs(async_client, grpc_asyncio)
         self._client = client
         self._shift = shift
         self._database = client._database_string
@@ -137,15 +137,6 @@ class Rpc:
     def _latest(self, answers: Sequence[Any]) -> Instant:
         read = max(instant_of(answer.read_time) for answer in answers)
         return Instant(read + self._shift())
-
-
-def _keep_content_out_of_logs() -> None:
-    """Stop the client's loggers from writing whole requests, whatever switches them on.
-
-    They do so at DEBUG, which GOOGLE_SDK_PYTHON_LOGGING_SCOPE sets, with a handler of its own.
-    """
-    for module in (async_client, grpc_asyncio):
-        logging.getLogger(module.__name__).setLevel(logging.INFO)
 
 
 def _document(told: Any) -> Document:

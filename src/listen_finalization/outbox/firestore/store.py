@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from google.auth.exceptions import GoogleAuthError
 from google.cloud.firestore_v1 import AsyncClient
 
 from listen_finalization.domain.policy import Policy
+from listen_finalization.errors import CredentialsMissingError
 from listen_finalization.outbox.firestore.conversations import FirestoreConversations
 from listen_finalization.outbox.firestore.outbox import FirestoreOutbox
 from listen_finalization.outbox.firestore.records import FirestoreRecords
@@ -15,6 +17,13 @@ from listen_finalization.outbox.firestore.rpc import Rpc
 
 def _unshifted() -> int:
     return 0
+
+
+def _client(project: str, database: str) -> AsyncClient:
+    try:
+        return AsyncClient(project=project, database=database)
+    except GoogleAuthError as error:
+        raise CredentialsMissingError from error
 
 
 class FirestoreStore:
@@ -37,11 +46,10 @@ class FirestoreStore:
 
         Without `client`, credentials are looked up here, which may block: construct before
         serving. `FIRESTORE_EMULATOR_HOST` is honoured by the client. `shift` is added to every
-        time that the server tells, in microseconds: for tests alone. Raises the client library's
-        own error where there are no credentials.
+        time that the server tells, in microseconds: for tests alone. Raises
+        `CredentialsMissingError`.
         """
-        made = client or AsyncClient(project=project, database=database)
-        self._rpc = Rpc(made, shift)
+        self._rpc = Rpc(client or _client(project, database), shift)
         self.outbox = FirestoreOutbox(self._rpc, policy)
         self.conversations = FirestoreConversations(self._rpc)
         self.records = FirestoreRecords(self._rpc)
