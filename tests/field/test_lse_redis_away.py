@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from integration.redis_at_hand import redis_server
 from listen_finalization.errors import StepFailedError
 from listen_finalization.observe.signals import Event, Signals
 from listen_finalization.ports import Liveness, Outbox
@@ -23,8 +22,6 @@ from listen_finalization.testing.redis_server import RedisServer, free_port
 from .cloud import STALE, Cloud, cloud
 from .ground import Ground
 from .house import house
-
-__all__ = ["redis_server"]
 
 TTL = 1800.0
 HELD = (409, "busy", "lease_held")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,13 +126,9 @@ def test_every_shape_has_a_shipped_index() -> None:
 
 @pytest.mark.timeout(120)
 async def test_refused_figures_stop_no_recovery_and_tell_customers_nothing(
-    tmp_path: Path,
-    firestore_host: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    cloud_of: Callable[..., Cloud], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
-    async with Cloud(tmp_path, firestore_host) as cloud:
+    async with cloud_of() as cloud:
         async with served(cloud, FakeProcessor()) as stack:
             for number, name in enumerate(FIGURES):
                 with refused(name):
@@ -153,13 +148,9 @@ async def _round(stack: Production) -> int:
 
 
 async def test_refused_due_query_raises_the_alarm_within_a_round(
-    tmp_path: Path,
-    firestore_host: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    cloud_of: Callable[..., Cloud], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
-    async with Cloud(tmp_path, firestore_host) as cloud:
+    async with cloud_of() as cloud:
         await _lost(cloud, "lost")
         with refused("due"):
             async with served(cloud, FakeProcessor()) as stack:

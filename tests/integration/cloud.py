@@ -223,6 +223,9 @@ class Cloud:
         }
         return jwt.encode(claims, self._key, "RS256", headers={"kid": self._issuer.kid})
 
+    def _bearer(self, uid: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token(uid)}"}
+
     async def talk(self, conversation_id: str, uid: str = "ada") -> None:
         said = Segment(f"{conversation_id}:1", "Ada", 0.0, 2.0, f"We ship {conversation_id} soon.")
         await self.store.conversations.append(uid, conversation_id, [said])
@@ -233,7 +236,7 @@ class Cloud:
         """Ask a role, or whoever is at the URL, as a customer does."""
         return await self.http.post(
             f"{_url(api)}/v1/conversations/{conversation_id}/finalize",
-            headers={"Authorization": f"Bearer {self.token(uid)}"},
+            headers=self._bearer(uid),
         )
 
     async def status(
@@ -241,7 +244,7 @@ class Cloud:
     ) -> httpx.Response:
         return await self.http.get(
             f"{_url(api)}/v1/conversations/{conversation_id}/finalization",
-            headers={"Authorization": f"Bearer {self.token(uid)}"},
+            headers=self._bearer(uid),
         )
 
     async def jobs(self) -> list[Job]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -16,7 +14,6 @@ from listen_finalization.testing.redis_server import RedisServer
 
 from .cloud import ATTEMPTS, Cloud, Process
 from .invariants import check_tables
-from .redis_at_hand import redis_server  # noqa: F401 - a fixture
 
 LOST = 75
 """Seconds within which a job whose task is gone is run all the same: the least stale time, a round
@@ -33,14 +30,6 @@ FAULTS = (
     Fault(FaultKind.LATE, count=2, seconds=3),
     Fault(FaultKind.UNORDERED),
 )
-
-
-@asynccontextmanager
-async def cloud_of(
-    directory: Path, firestore: str, redis: RedisServer, *, delay: float
-) -> AsyncIterator[Cloud]:
-    async with Cloud(directory, firestore, redis=redis.url, delay=delay) as made:
-        yield made
 
 
 async def admitted(cloud: Cloud, api: Process, names: list[str]) -> None:
@@ -62,13 +51,9 @@ async def settled(cloud: Cloud, count: int) -> None:
 
 @pytest.mark.timeout(180)
 async def test_every_fault_of_the_queue_is_made_good(
-    tmp_path: Path,
-    firestore_host: str,
-    redis_server: RedisServer,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
+    cloud_of: Callable[..., Cloud], redis_server: RedisServer
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
-    async with cloud_of(tmp_path, firestore_host, redis_server, delay=0.02) as cloud:
+    async with cloud_of(redis=redis_server.url, delay=0.02) as cloud:
         api, worker = await cloud.start("api"), await cloud.start("worker")
         for number, fault in enumerate(FAULTS):
             cloud.tasks.faults.set(fault)
@@ -96,13 +81,9 @@ async def kills(cloud: Cloud, *, jobs: int, rounds: int) -> None:
 
 @pytest.mark.timeout(180)
 async def test_killed_roles_lose_no_job_and_pay_no_step_that_is_stored(
-    tmp_path: Path,
-    firestore_host: str,
-    redis_server: RedisServer,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
+    cloud_of: Callable[..., Cloud], redis_server: RedisServer
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
-    async with cloud_of(tmp_path, firestore_host, redis_server, delay=0.3) as cloud:
+    async with cloud_of(redis=redis_server.url, delay=0.3) as cloud:
         await kills(cloud, jobs=16, rounds=4)
         await settled(cloud, 16)
 
@@ -138,13 +119,9 @@ async def admitted_again(cloud: Cloud, api: Process, names: list[str]) -> None:
 
 @pytest.mark.timeout(180)
 async def test_cut_cables_to_the_database_lose_nothing(
-    tmp_path: Path,
-    firestore_host: str,
-    redis_server: RedisServer,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
+    cloud_of: Callable[..., Cloud], redis_server: RedisServer
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
-    async with cloud_of(tmp_path, firestore_host, redis_server, delay=0.1) as cloud:
+    async with cloud_of(redis=redis_server.url, delay=0.1) as cloud:
         await cuts(cloud, jobs=20, rounds=4)
         await settled(cloud, 20)
 
@@ -152,14 +129,10 @@ async def test_cut_cables_to_the_database_lose_nothing(
 @pytest.mark.full
 @pytest.mark.timeout(900)
 async def test_many_kills_and_cuts_at_once_lose_nothing(
-    tmp_path: Path,
-    firestore_host: str,
-    redis_server: RedisServer,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
+    cloud_of: Callable[..., Cloud], redis_server: RedisServer
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
     chance = random.Random(20261203)
-    async with cloud_of(tmp_path, firestore_host, redis_server, delay=0.2) as cloud:
+    async with cloud_of(redis=redis_server.url, delay=0.2) as cloud:
         roles = {"api": await cloud.start("api"), "worker": await cloud.start("worker")}
         for fault in FAULTS[3:]:
             cloud.tasks.faults.set(Fault(fault.kind, share=0.1, seconds=fault.seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -12,18 +12,13 @@ from listen_finalization.testing.redis_server import RedisServer
 
 from .cloud import ATTEMPTS, Cloud
 from .invariants import check_tables
-from .redis_at_hand import redis_server  # noqa: F401 - a fixture
 
 
 @pytest.mark.timeout(120)
 async def test_a_conversation_is_finalized_by_an_api_and_a_worker_in_processes_of_their_own(
-    tmp_path: Path,
-    firestore_host: str,
-    redis_server: RedisServer,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
+    cloud_of: Callable[..., Cloud], redis_server: RedisServer
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
-    async with Cloud(tmp_path, firestore_host, redis=redis_server.url) as cloud:
+    async with cloud_of(redis=redis_server.url) as cloud:
         api, worker = await cloud.start("api"), await cloud.start("worker")
         assert (await cloud.status(api, "c1")).status_code == 404
         await cloud.talk("c1")
@@ -50,11 +45,10 @@ async def test_a_conversation_is_finalized_by_an_api_and_a_worker_in_processes_o
 
 @pytest.mark.timeout(120)
 async def test_a_worker_that_is_told_to_stop_answers_its_delivery_and_gives_the_attempt_back(
-    tmp_path: Path, firestore_host: str, monkeypatch: pytest.MonkeyPatch
+    cloud_of: Callable[..., Cloud],
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
     grace = {"LISTEN_FINALIZATION_SHUTDOWN_GRACE_SECONDS": "1"}
-    async with Cloud(tmp_path, firestore_host, delay=30, **grace) as cloud:
+    async with cloud_of(delay=30, **grace) as cloud:
         api, worker = await cloud.start("api"), await cloud.start("worker")
         await cloud.talk("c1")
         await cloud.finalize(api, "c1")

@@ -18,14 +18,11 @@ from listen_finalization.operate.probes.reach import Reach
 from listen_finalization.settings import Settings
 from listen_finalization.testing.redis_server import RedisServer
 
-from .redis_at_hand import demand_redis
-
 PASSWORD = "canary-redis-8812"
 
 
 @pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[RedisServer]:
-    demand_redis()
+def guarded(redis_installed: None, tmp_path: Path) -> Iterator[RedisServer]:
     with RedisServer(tmp_path, requirepass=PASSWORD) as server:
         yield server
 

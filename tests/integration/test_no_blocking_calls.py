@@ -7,7 +7,6 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import redis
@@ -20,21 +19,16 @@ from listen_finalization.testing.redis_server import RedisServer
 from .blocking import BlockingCalls
 from .cloud import Cloud
 from .in_process import served
-from .redis_at_hand import redis_server  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.xdist_group("firestore")
 
 
 async def test_a_whole_job_blocks_no_event_loop(
-    tmp_path: Path,
-    firestore_host: str,
-    redis_server: RedisServer,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
+    cloud_of: Callable[..., Cloud], redis_server: RedisServer
 ) -> None:
     """Admission, hand-over, run lock, claim, checkpoints, settlement, rounds and polls."""
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
     processor = FakeProcessor(delay=1.2)  # longer than a third of the lease: it is renewed
-    async with Cloud(tmp_path, firestore_host, redis=redis_server.url) as cloud:
+    async with cloud_of(redis=redis_server.url) as cloud:
         with BlockingCalls() as blocking:
             async with served(cloud, processor) as stack:
                 await cloud.talk("c1")
@@ -81,7 +75,6 @@ async def test_the_same_wait_in_a_thread_is_nobodys_trouble() -> None:
 async def test_the_blocking_client_of_firestore_is_noticed(
     firestore_host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
     client = firestore.Client(project="p-blocking")
     with BlockingCalls() as blocking:
         client.document("a", "b").get()
@@ -92,7 +85,7 @@ async def test_the_blocking_client_of_firestore_is_noticed(
 
 
 async def test_the_blocking_client_of_redis_is_noticed(
-    redis_server: RedisServer,  # noqa: F811 - the fixture
+    redis_server: RedisServer,
 ) -> None:
     with redis.Redis.from_url(redis_server.url) as client, BlockingCalls() as blocking:
         client.ping()

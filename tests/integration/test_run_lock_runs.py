@@ -28,9 +28,6 @@ from listen_finalization.testing.redis_server import RedisServer
 from listen_finalization.testing.workshop import FakeLiveness, Workshop
 
 from .invariants import check
-from .redis_at_hand import redis_server
-
-__all__ = ["redis_server"]
 
 CLOUD = Policy(lease=seconds(60))
 UNKNOWN_JOB = "0b5cfd0a-1f2c-8f6e-9d3a-3f1c5a7e9b20"

@@ -16,10 +16,6 @@ from listen_finalization.runlock.trouble import LockTrouble
 from listen_finalization.testing.clock import FakeClock
 from listen_finalization.testing.redis_server import RedisServer, free_port
 
-from .redis_at_hand import redis_server
-
-__all__ = ["redis_server"]
-
 JOB = "0b5cfd0a-1f2c-8f6e-9d3a-3f1c5a7e9b20"
 KEY = PREFIX + JOB
 A, B, C = "a" * 32, "b" * 32, "c" * 32
