@@ -75,6 +75,7 @@ async def test_the_same_wait_in_a_thread_is_nobodys_trouble() -> None:
 async def test_the_blocking_client_of_firestore_is_noticed(
     firestore_host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
     client = firestore.Client(project="p-blocking")
     with BlockingCalls() as blocking:
         client.document("a", "b").get()
